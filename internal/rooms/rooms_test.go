@@ -1,0 +1,84 @@
+// Package rooms keeps the import rules of docs/architecture.md: which room of
+// this module may import which other.
+package rooms
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "fabro-mcp"
+
+// rules maps a room to the rooms it may import. A room covers the packages
+// below it, and may always import those.
+var rules = map[string][]string{
+	"transport":           {},
+	"internal/workflow":   {},
+	"fabroapi/wire":       {},
+	"internal/hosts":      {},
+	"conformance":         {},
+	"protocol":            {"transport"},
+	"internal/mcpclient":  {"transport"},
+	"fabroapi":            {"fabroapi/wire", "internal/workflow"},
+	"tools":               {"protocol", "fabroapi", "fabroapi/wire", "internal/workflow"},
+	"internal/embedded":   {"fabroapi/wire", "internal/workflow"},
+	"cmd/fabro":           {"*"},
+	"cmd/mcp-conformance": {"*"},
+	"cmd/mcp-fixture":     {"*"},
+	"internal/rooms":      {},
+}
+
+// roomOf finds the room of a package path: the longest rule that covers it.
+func roomOf(pkg string) string {
+	best := ""
+	for room := range rules {
+		if (pkg == room || strings.HasPrefix(pkg, room+"/")) && len(room) > len(best) {
+			best = room
+		}
+	}
+	return best
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %v\n%s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		path := strings.TrimPrefix(pkg.ImportPath, module+"/")
+		room := roomOf(path)
+		if room == "" {
+			t.Errorf("package %s belongs to no room: add it to the rules and to docs/architecture.md", path)
+			continue
+		}
+		for _, imported := range pkg.Imports {
+			target, ours := strings.CutPrefix(imported, module+"/")
+			if !ours {
+				continue
+			}
+			to := roomOf(target)
+			if to != room && !slices.Contains(rules[room], to) && !slices.Contains(rules[room], "*") {
+				t.Errorf("%s imports %s: room %s may not import room %s", path, target, room, to)
+			}
+		}
+	}
+}
