@@ -31,6 +31,8 @@ var rules = map[string][]string{
 	"cmd/mcp-conformance": {"*"},
 	"cmd/mcp-fixture":     {"*"},
 	"internal/rooms":      {},
+	"internal/logs":       {},
+	"scripts":             {"*"},
 }
 
 // roomOf finds the room of a package path: the longest rule that covers it.
