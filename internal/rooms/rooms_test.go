@@ -6,10 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const module = "fabro-mcp"
@@ -32,6 +37,7 @@ var rules = map[string][]string{
 	"cmd/mcp-fixture":     {"*"},
 	"internal/rooms":      {},
 	"internal/logs":       {},
+	"internal/runs":       {"fabroapi", "fabroapi/wire"},
 	"scripts":             {"*"},
 }
 
@@ -82,5 +88,38 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s: room %s may not import room %s", path, target, room, to)
 			}
 		}
+	}
+}
+
+// TestArchitecture holds the table of docs/architecture.md against the rules.
+func TestArchitecture(t *testing.T) {
+	text, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), "| room | may import |\n|---|---|\n")
+	if !ok {
+		t.Fatal("docs/architecture.md has no table of imports")
+	}
+	documented := map[string][]string{}
+	code := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 4 {
+			break
+		}
+		var may []string
+		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
+			may = append(may, m[1])
+		}
+		if strings.Contains(cells[2], "everything") {
+			may = []string{"*"}
+		}
+		for _, m := range code.FindAllStringSubmatch(cells[1], -1) {
+			documented[m[1]] = may
+		}
+	}
+	if diff := cmp.Diff(rules, documented, cmpopts.EquateEmpty(), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("docs/architecture.md and the rules differ (-rules +page):\n%s", diff)
 	}
 }
