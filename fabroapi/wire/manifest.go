@@ -26,6 +26,11 @@ type RunManifest struct {
 	// Configs holds the project's settings file first, then the user's.
 	Configs   []ManifestConfig            `json:"configs,omitempty"`
 	Workflows map[string]ManifestWorkflow `json:"workflows"`
+
+	// AgentCommand is the argv that runs agent stages on the embedded server. It
+	// is no part of the manifest: the client sends it as a request header, and to
+	// no other server.
+	AgentCommand []string `json:"-"`
 }
 
 // ManifestTarget names the root graph: a key of RunManifest.Workflows.

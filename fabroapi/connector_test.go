@@ -1,0 +1,242 @@
+package fabroapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"fabro-mcp/fabroapi"
+	"fabro-mcp/fabroapi/wire"
+)
+
+// writeFile makes a file in a directory of its own.
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestConnectorOrder holds the order in which a server is chosen, without any
+// server: what is explicit wins even when it cannot answer, and the embedded
+// server comes last.
+func TestConnectorOrder(t *testing.T) {
+	httpTarget := "[cli.target]\ntype = \"http\"\nurl = \"https://settings.example\"\n"
+	tests := []struct {
+		name     string
+		flag     string
+		server   string // FABRO_SERVER
+		settings string
+		record   string // server.json
+		embedded error
+		none     bool // no way to start the embedded server
+		want     string
+		fails    string
+	}{
+		{name: "flag first", flag: "https://flag.example", server: "https://env.example", settings: httpTarget, want: "https://flag.example"},
+		{name: "then the variable", server: "https://env.example", settings: httpTarget, want: "https://env.example"},
+		{name: "then the settings", settings: httpTarget, want: "https://settings.example"},
+		{name: "settings with a socket", settings: "[cli.target]\ntype = \"unix\"\npath = \"/no/such.sock\"\n", want: "unix:///no/such.sock"},
+		{name: "then the embedded server", want: "unix:///embedded.sock"},
+		{name: "a record of a dead server is passed over", record: `{"pid":1,"bind":{"unix":"/no/such.sock"}}`, want: "unix:///embedded.sock"},
+		{name: "a broken record is passed over", record: `{"pid":`, want: "unix:///embedded.sock"},
+		{name: "an empty record is passed over", record: `{}`, want: "unix:///embedded.sock"},
+		{name: "unknown settings do not matter", settings: "[future]\nx = 1\n[server]\nlisten = 3\n", want: "unix:///embedded.sock"},
+		{name: "bad flag", flag: "nonsense", fails: "--server: server target must be"},
+		{name: "bad variable", server: "nonsense", fails: "FABRO_SERVER: server target must be"},
+		{name: "broken settings", settings: "[cli\n", fails: "is not valid TOML"},
+		{name: "settings without url", settings: "[cli.target]\ntype = \"http\"\n", fails: "cli.target.url: field is required"},
+		{name: "settings without path", settings: "[cli.target]\ntype = \"unix\"\n", fails: "cli.target.path: field is required"},
+		{name: "settings of another type", settings: "[cli.target]\ntype = \"smoke\"\n", fails: "cli.target.type: invalid value"},
+		{name: "the embedded server does not start", embedded: errors.New("disk full"), fails: "cannot start the embedded Fabro server for"},
+		{name: "there is no embedded server", none: true, fails: "no Fabro server is running"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			storage := t.TempDir()
+			if test.record != "" {
+				if err := os.WriteFile(filepath.Join(storage, "server.json"), []byte(test.record), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			settings := filepath.Join(storage, "settings.toml")
+			if test.settings != "" {
+				settings = writeFile(t, "settings.toml", test.settings)
+			}
+			connector := &fabroapi.Connector{Server: test.flag, StorageDir: storage, Env: fabroapi.Environment{Getenv: func(name string) string {
+				return map[string]string{"FABRO_SERVER": test.server, "FABRO_CONFIG": settings, "FABRO_HOME": storage}[name]
+			}}}
+			if !test.none {
+				connector.StartEmbedded = func(_ context.Context, dir string) (string, string, error) {
+					if dir != storage {
+						t.Errorf("started for %s", dir)
+					}
+					return "/embedded.sock", "token", test.embedded
+				}
+			}
+			client, err := connector.Connect(t.Context())
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Fatalf("error %v, want %q", err, test.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := client.Target().String(); got != test.want {
+				t.Errorf("target %s, want %s", got, test.want)
+			}
+			if client.Embedded() != (test.want == "unix:///embedded.sock") {
+				t.Errorf("embedded: %v", client.Embedded())
+			}
+		})
+	}
+}
+
+// TestExplicitServerDown: a server that was asked for and does not answer is an
+// error that says who asked; nothing takes its place.
+func TestExplicitServerDown(t *testing.T) {
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "gone.sock")
+	connector := &fabroapi.Connector{Server: socket, StorageDir: dir,
+		Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": dir}[name] }},
+		StartEmbedded: func(context.Context, string) (string, string, error) {
+			t.Error("the embedded server was started")
+			return "", "", nil
+		}}
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.ListRuns(t.Context(), fabroapi.ListRunsOptions{})
+	if !errors.Is(err, fabroapi.ErrUnreachable) || !strings.Contains(err.Error(), socket) || !strings.Contains(err.Error(), "--server") {
+		t.Fatal(err)
+	}
+}
+
+// serveUnix answers on a socket and returns its path and a way to stop.
+func serveUnix(t *testing.T, path string, handler http.Handler) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	return server.Close
+}
+
+// socketPath is short enough for a socket whatever the test is called.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fabro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "s")
+}
+
+// TestLocalServer: a live local server is found by its record and addressed with
+// its dev token; when it goes away, the next Connect finds the embedded one.
+func TestLocalServer(t *testing.T) {
+	storage, socket := t.TempDir(), socketPath(t)
+	stop := serveUnix(t, socket, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health" {
+			writeJSON(w, 200, wire.Health{Status: "ok"})
+			return
+		}
+		if r.Header.Get("Authorization") != "Bearer "+secretToken || r.Host != "fabro" {
+			w.WriteHeader(401)
+			return
+		}
+		writeJSON(w, 200, sampleRun())
+	}))
+	for name, text := range map[string]string{
+		"server.json":      fmt.Sprintf(`{"pid":1,"bind":{"unix":%q},"log_path":"x","started_at":"2026-08-01T10:00:00Z"}`, socket),
+		"server.dev-token": secretToken + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(storage, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var starts atomic.Int64
+	connector := &fabroapi.Connector{StorageDir: storage,
+		Env:     fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": storage}[name] }},
+		Options: fabroapi.Options{Retries: -1},
+		StartEmbedded: func(context.Context, string) (string, string, error) {
+			starts.Add(1)
+			return "/embedded.sock", "token", nil
+		}}
+	defer connector.Close()
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, err := client.GetRun(t.Context(), runID); err != nil || run.ID != runID || client.Embedded() {
+		t.Fatal(run, err)
+	}
+	stop()
+	if _, err := client.GetRun(t.Context(), runID); !errors.Is(err, fabroapi.ErrUnreachable) {
+		t.Fatal(err)
+	}
+	again, err := connector.Connect(t.Context())
+	if err != nil || !again.Embedded() || starts.Load() != 1 {
+		t.Fatal(again, err, starts.Load())
+	}
+}
+
+// TestEmbeddedRevived: when the embedded server has stopped, the request starts
+// it again, a write too, because nothing was sent.
+func TestEmbeddedRevived(t *testing.T) {
+	var starts atomic.Int64
+	var command atomic.Value
+	var stops []func()
+	sockets := []string{socketPath(t), socketPath(t)}
+	connector := &fabroapi.Connector{StorageDir: t.TempDir(),
+		Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": "/none"}[name] }},
+		StartEmbedded: func(context.Context, string) (string, string, error) {
+			n := starts.Add(1)
+			token := fmt.Sprintf("token-%d", n)
+			stops = append(stops, serveUnix(t, sockets[n-1], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer "+token {
+					w.WriteHeader(401)
+					return
+				}
+				command.Store(r.Header.Get(fabroapi.AgentCommandHeader))
+				writeJSON(w, 201, sampleRun())
+			})))
+			return sockets[n-1], token, nil
+		}}
+	defer connector.Close()
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := &wire.RunManifest{Version: 1, AgentCommand: []string{"agent", "é\n"}}
+	for range 2 {
+		if _, err := client.CreateRun(t.Context(), manifest); err != nil {
+			t.Fatal(err)
+		}
+		if got := command.Load(); got != `["agent","\u00e9\n"]` {
+			t.Errorf("agent command %q", got)
+		}
+		stops[len(stops)-1]()
+	}
+	if starts.Load() != 2 {
+		t.Errorf("started %d times", starts.Load())
+	}
+}
