@@ -20,6 +20,7 @@ type attr struct {
 	key   string
 	value Value
 	at    Position // of the value's first character (the opening quote of a string)
+	whole bool     // the value is the whole text of at.Source, which an @file brought in
 }
 
 // smallAttrs is the number of entries up to which a scan beats a map.
@@ -60,6 +61,27 @@ func (a *Attrs) At(key string) Position {
 		return a.entries[i].at
 	}
 	return Position{}
+}
+
+// place is where a byte of a string attribute stands in the file it comes from.
+func (a *Attrs) place(key string, offset int) Position {
+	i := a.find(key)
+	if i < 0 || !a.entries[i].at.Known() {
+		return Position{}
+	}
+	e := &a.entries[i]
+	text := e.at.Source.Text
+	if e.whole || e.at.Offset >= len(text) || text[e.at.Offset] != '"' {
+		return Position{e.at.Source, e.at.Offset + offset}
+	}
+	raw := e.at.Offset + 1
+	for decoded := 0; decoded < offset && raw < len(text) && text[raw] != '"'; decoded++ {
+		if text[raw] == '\\' && raw+1 < len(text) && len(unescape(text[raw+1])) == 1 {
+			raw++
+		}
+		raw++
+	}
+	return Position{e.at.Source, raw}
 }
 
 // The typed accessors below do not convert: an attribute of another kind counts
@@ -118,7 +140,13 @@ func (a *Attrs) Keys() []string {
 }
 
 // Set gives an attribute a value, in its old place if it had one.
-func (a *Attrs) Set(key string, value Value) { a.set(attr{key: key, value: value, at: a.At(key)}) }
+func (a *Attrs) Set(key string, value Value) {
+	e := attr{key: key, value: value}
+	if i := a.find(key); i >= 0 {
+		e.at, e.whole = a.entries[i].at, a.entries[i].whole
+	}
+	a.set(e)
+}
 
 func (a *Attrs) set(e attr) {
 	if i := a.find(e.key); i >= 0 {

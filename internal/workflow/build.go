@@ -24,9 +24,9 @@ type scope struct {
 	hoisted    bool   // the scope's own defaults are in node and edge already
 }
 
-func build(p *parser, name string, body []statement) (*Graph, error) {
+func build(p *parser, name located, body []statement) (*Graph, error) {
 	b := &builder{
-		p: p, graph: &Graph{Name: name, Source: p.source},
+		p: p, graph: &Graph{Name: name.text, Source: p.source, Pos: Position{p.source, name.pos}},
 		declared: map[string]bool{}, classes: map[*Node]map[string]bool{}, seen: map[*Node]bool{},
 	}
 	b.declare(body)
@@ -187,7 +187,8 @@ func (b *builder) edges(s *statement, sc *scope) error {
 		attrs := sc.edge.Clone()
 		setAll(&attrs, s.attrs)
 		b.graph.AddEdge(&Edge{
-			From: s.ids[i-1].text, To: s.ids[i].text, Attrs: attrs, Pos: Position{b.p.source, s.ids[i-1].pos},
+			From: s.ids[i-1].text, To: s.ids[i].text, Attrs: attrs,
+			Pos: Position{b.p.source, s.ids[i-1].pos}, toPos: Position{b.p.source, s.ids[i].pos},
 		})
 	}
 	return nil

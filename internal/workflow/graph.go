@@ -13,6 +13,7 @@ type Graph struct {
 	// Source is the file the graph was parsed from, nil for a graph made
 	// otherwise.
 	Source *Source
+	Pos    Position // of the graph's name
 
 	byID map[string]*Node
 	out  map[string][]*Edge
@@ -33,6 +34,8 @@ type Edge struct {
 	From, To string
 	Attrs    Attrs
 	Pos      Position // of the source node's id in the edge statement
+
+	toPos Position // of the target's id
 }
 
 // Node returns the node with this id, or nil.

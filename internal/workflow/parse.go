@@ -81,38 +81,39 @@ type located struct {
 
 type parser struct{ lexer }
 
-func (p *parser) document() (name string, body []statement, err error) {
+func (p *parser) document() (name located, body []statement, err error) {
 	p.skip()
 	if p.pos == len(p.text) {
-		return "", nil, p.fail(p.pos, "the file holds no graph", "write digraph NAME { … }")
+		return name, nil, p.fail(p.pos, "the file holds no graph", "write digraph NAME { … }")
 	}
 	start := p.pos
 	if word, _ := p.ident(); word != "digraph" {
 		p.pos = start
 		switch word {
 		case "strict":
-			return "", nil, p.fail(start, "`strict` is not part of this dialect", "start with digraph NAME {")
+			return name, nil, p.fail(start, "`strict` is not part of this dialect", "start with digraph NAME {")
 		case "graph":
-			return "", nil, p.fail(start, "a workflow is a directed graph", "write digraph instead of graph, and -> instead of --")
+			return name, nil, p.fail(start, "a workflow is a directed graph", "write digraph instead of graph, and -> instead of --")
 		}
-		return "", nil, p.fail(start, "expected `digraph`, found "+p.found(), "start with digraph NAME {")
+		return name, nil, p.fail(start, "expected `digraph`, found "+p.found(), "start with digraph NAME {")
 	}
 	p.skip()
-	name, ok := p.ident()
-	if !ok {
-		return "", nil, p.fail(p.pos, "expected the name of the graph, found "+p.found(), "write digraph NAME {, the name being letters, digits and _")
+	name.pos = p.pos
+	var ok bool
+	if name.text, ok = p.ident(); !ok {
+		return name, nil, p.fail(p.pos, "expected the name of the graph, found "+p.found(), "write digraph NAME {, the name being letters, digits and _")
 	}
 	p.skip()
 	if !p.accept("{") {
-		return "", nil, p.fail(p.pos, "expected `{` after the graph's name, found "+p.found(), "")
+		return name, nil, p.fail(p.pos, "expected `{` after the graph's name, found "+p.found(), "")
 	}
 	body, err = p.statements(0)
 	if err != nil {
-		return "", nil, err
+		return name, nil, err
 	}
 	p.skip()
 	if p.pos < len(p.text) {
-		return "", nil, p.fail(p.pos, "expected nothing after the graph's closing `}`, found "+p.found(), "a file holds exactly one graph")
+		return name, nil, p.fail(p.pos, "expected nothing after the graph's closing `}`, found "+p.found(), "a file holds exactly one graph")
 	}
 	return name, body, nil
 }
@@ -211,7 +212,7 @@ func (p *parser) assignment(s statement, key string) (statement, error) {
 	p.skip()
 	at := p.pos
 	v, err := p.value()
-	s.attrs = []attr{{key, v, Position{p.source, at}}}
+	s.attrs = []attr{{key: key, value: v, at: Position{p.source, at}}}
 	return s, err
 }
 
@@ -297,5 +298,5 @@ func (p *parser) attribute() (attr, error) {
 	p.skip()
 	at := p.pos
 	v, err := p.value()
-	return attr{key, v, Position{p.source, at}}, err
+	return attr{key: key, value: v, at: Position{p.source, at}}, err
 }
