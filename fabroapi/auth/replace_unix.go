@@ -3,18 +3,19 @@
 package auth
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
 )
 
-// replaceFile puts text in the place of a file at once and durably, readable by
-// its owner only. A symbolic link stays one.
-func replaceFile(path string, text []byte) error {
+// ReplaceFile puts text in the place of a file at once and durably, with exactly
+// the given permissions. A symbolic link stays one.
+func ReplaceFile(path string, text []byte, perm os.FileMode) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600), renameio.IgnoreUmask())
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(perm), renameio.IgnoreUmask())
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile puts text in the place of a file at once. Who may read it is
+// ReplaceFile puts text in the place of a file at once. Who may read it is
 // decided by the directory, which is inside the user's profile.
-func replaceFile(path string, text []byte) error {
+func ReplaceFile(path string, text []byte, _ os.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".auth.json.tmp-*")
 	if err != nil {
 		return err

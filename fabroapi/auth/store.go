@@ -267,7 +267,7 @@ func (s Store) change(ctx context.Context, edit func(map[string]json.RawMessage)
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(s.Path, append(text, '\n')); err != nil {
+	if err := ReplaceFile(s.Path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("failed to write auth store at %s: %w", s.Path, err)
 	}
 	return nil
