@@ -1,0 +1,23 @@
+// Package engine executes one compiled workflow.
+//
+// It is the part of the embedded server that does the work, and nothing else: it knows no database and no HTTP. What it
+// sees of the world are three things it is handed: a [Journal], to which it appends what happened, a [Desk], at which a
+// person answers questions, and a [Clock]. Everything shown about a run is derived from the journal's events, so the
+// order in which they are appended is the contract of this package.
+//
+// A run passes through these files:
+//
+//	run.go      start, prepare steps, the walk, the terminal event, the end of the processes
+//	walk.go     from node to node: limits, circuit breaker, goal gates, checkpoints
+//	route.go    which edge is taken
+//	stage.go    one node under its retry policy, timeout and watchdog
+//	handlers.go what a node of each type does; command.go, agent.go, human.go, parallel.go, manager.go the larger ones
+//	process.go  a process of ours: own group, output bounded in memory and on disk, an end that leaves nothing behind
+//	state.go    what a checkpoint holds, kept as changes and rendered whole on reading
+//
+// The semantics are Fabro's, its traps included: a diamond does not see its predecessor's outcome, a failed node follows
+// its unconditional edge, a non-zero exit code is never retried. Where Fabro would hurt there are a few deviations, each
+// said where it is made: back-offs and waits end at once on cancel, child workflows append no checkpoints.
+//
+// The package may import fabroapi/wire and internal/workflow.
+package engine
