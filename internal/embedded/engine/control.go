@@ -41,6 +41,12 @@ func (c *Control) Unpause() {
 	}
 }
 
+func (c *Control) paused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gate != nil
+}
+
 // hold waits while the run is paused, and calls paused first if the pause is not on record yet.
 func (c *Control) hold(ctx context.Context, paused func() error) error {
 	for {

@@ -48,7 +48,7 @@ func newGroup(cmd *exec.Cmd) (group, error) {
 // jobAccounting is JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
 type jobAccounting struct {
 	totalUserTime, totalKernelTime, periodUserTime, periodKernelTime int64
-	pageFaults, processes, active, terminated                       uint32
+	pageFaults, processes, active, terminated                        uint32
 }
 
 func (g group) alive() bool {

@@ -140,3 +140,52 @@ func (o *output) lastLocked(n int) string {
 	}
 	return strings.ToValidUTF8(string(tail), "\uFFFD")
 }
+
+// tailWriter keeps the end of what is written to it, and passes all of it on.
+type tailWriter struct {
+	also *output
+	mu   sync.Mutex
+	tail []byte
+}
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tail = append(t.tail, p...)
+	if len(t.tail) > 2*failureTail {
+		t.tail = append(t.tail[:0], t.tail[len(t.tail)-failureTail:]...)
+	}
+	return t.also.Write(p)
+}
+
+func (t *tailWriter) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.tail[max(len(t.tail)-failureTail, 0):]), "\uFFFD")
+}
+
+// headWriter keeps the beginning of what is written to it and counts the rest.
+type headWriter struct {
+	max   int
+	mu    sync.Mutex
+	head  []byte
+	total int64
+}
+
+func (h *headWriter) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.head = append(h.head, p[:min(len(p), h.max-len(h.head))]...)
+	h.total += int64(len(p))
+	return len(p), nil
+}
+
+func (h *headWriter) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := strings.ToValidUTF8(string(h.head), "\uFFFD")
+	if h.total > int64(len(h.head)) {
+		text += fmt.Sprintf("\n[capped: %d bytes in all]", h.total)
+	}
+	return text
+}

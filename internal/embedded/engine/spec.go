@@ -69,7 +69,7 @@ type Spec struct {
 	Cwd      string // the manifest's; the settings of the run may name another
 	RunDir   string // for logs; made when it does not exist
 
-	DryRun, AutoApprove bool
+	DryRun, AutoApprove bool     // also when the settings of the run say so
 	AgentCommand        []string // argv that stands in for a language model; empty: agents fail
 	Env                 []string // the environment of the daemon, filtered for commands
 
@@ -83,6 +83,8 @@ type Spec struct {
 }
 
 func (s *Spec) withDefaults() {
+	s.DryRun = s.DryRun || s.Compiled.Settings.DryRun()
+	s.AutoApprove = s.AutoApprove || s.Compiled.Settings.AutoApprove()
 	if s.MaxOutput == 0 {
 		s.MaxOutput = DefaultMaxOutput
 	}
