@@ -8,7 +8,7 @@ import (
 
 // A handler does what a node is for. It returns an outcome, or an error: a *stageError for a handler that could not come
 // to an outcome, errAborted when ctx was done, anything else ends the run or counts as a retryable failure.
-type handler func(context.Context, *stage) (*Outcome, error)
+type handler func(*stage, context.Context) (*Outcome, error)
 
 var handlers, simulations map[string]handler
 

@@ -165,9 +165,9 @@ func (s *stage) handle(ctx context.Context) (*Outcome, error) {
 	kind := s.node.Handler()
 	if s.r.spec.DryRun {
 		if simulate, ok := simulations[kind]; ok {
-			return simulate(ctx, s)
+			return simulate(s, ctx)
 		}
 		return succeeded("[Simulated] " + s.node.ID), nil
 	}
-	return handlers[kind](ctx, s)
+	return handlers[kind](s, ctx)
 }
