@@ -23,7 +23,6 @@ const demo = `digraph Demo {
   ok -> build [label="[N] Again"]
 }`
 
-
 // parse reads expected events: one a line, `name actor node label stage {properties}`; node, label and stage are - where
 // the envelope has none. Properties that go on are indented. $WORD is replaced.
 func parse(t *testing.T, text string, replace ...string) []line {
