@@ -1,0 +1,595 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabro-mcp/conformance/judge"
+	"fabro-mcp/conformance/report"
+	"fabro-mcp/conformance/strictjson"
+	"fabro-mcp/conformance/transcript"
+)
+
+// fitting is how a frame relates to a target.
+type fitting uint8
+
+const (
+	other    fitting = iota // about something else
+	near                    // the right kind, but it does not fit
+	mismatch                // the reply that was asked for, and it does not fit
+	fits
+)
+
+// look compares one frame with a target.
+func (p *player) look(f *arrived, t *transcript.Target, id *strictjson.Value, vars transcript.Vars) (fitting, transcript.Captures) {
+	subject := func(member string, bad fitting) (fitting, transcript.Captures) {
+		v := f.Value
+		if member != "" {
+			v = v.Get(member)
+		}
+		if t.Pattern == nil {
+			return fits, nil
+		}
+		wrong, captures := t.Pattern.Match(v, vars)
+		if len(wrong) > 0 {
+			return bad, nil
+		}
+		return fits, captures
+	}
+	isReply := f.Kind == judge.Result || f.Kind == judge.Error
+	switch t.Kind {
+	case transcript.TargetResult, transcript.TargetError, transcript.TargetReply:
+		if !isReply {
+			return other, nil
+		}
+		unreadable := f.ID == nil || f.ID.Is(strictjson.Null)
+		if t.Missing {
+			if !unreadable {
+				return other, nil
+			}
+		} else if unreadable || judge.Key(f.ID) != judge.Key(id) {
+			return other, nil
+		}
+		if t.Exact && string(f.ID.Raw) != string(id.Raw) {
+			return mismatch, nil
+		}
+		bad := mismatch
+		if t.Missing {
+			bad = near // there may be several errors without an id
+		}
+		switch {
+		case t.Kind == transcript.TargetReply:
+			return subject("", bad)
+		case t.Kind == transcript.TargetResult && f.Kind == judge.Result:
+			return subject("result", bad)
+		case t.Kind == transcript.TargetError && f.Kind == judge.Error:
+			code, ok := f.Value.At("error", "code").Int()
+			if t.Codes != nil && (!ok || !code.IsInt64() || !slices.Contains(t.Codes, code.Int64())) {
+				return bad, nil
+			}
+			return subject("error", bad)
+		}
+		return bad, nil
+	case transcript.TargetNotification:
+		if f.Kind != judge.Notification || f.Method != t.Method {
+			return other, nil
+		}
+		return subject("params", near)
+	case transcript.TargetRequest:
+		if f.Kind != judge.Request || f.Method != t.Method {
+			return other, nil
+		}
+		return subject("params", near)
+	case transcript.TargetFrame:
+		if f.Value == nil {
+			return other, nil
+		}
+		return subject("", near)
+	}
+	return other, nil
+}
+
+// search finds the first untaken frame from index on that fits, or the reply
+// that should have; nearest is the last one of the right kind otherwise.
+func (p *player) search(w *peer, t *transcript.Target, id *strictjson.Value, from int) (index int, how fitting, captures transcript.Captures) {
+	index = -1
+	for i := from; i < len(w.frames); i++ {
+		if w.frames[i].taken {
+			continue
+		}
+		switch how, captures := p.look(w.frames[i], t, id, scope{p, w}); how {
+		case fits, mismatch:
+			return i, how, captures
+		case near:
+			index = i
+		}
+	}
+	if index >= 0 {
+		return index, near, nil
+	}
+	return -1, other, nil
+}
+
+// take marks a frame as taken and keeps what was captured.
+func (p *player) take(w *peer, index int, t *transcript.Target, captures transcript.Captures) {
+	f := w.frames[index]
+	f.taken = true
+	for name, v := range captures {
+		p.vars[name] = v
+	}
+	if t.As != "" {
+		w.asked[t.As] = f.ID
+	}
+}
+
+// expectation is an expect step being waited for.
+type expectation struct {
+	step   *transcript.Step
+	w      *peer
+	target *transcript.Target
+	id     *strictjson.Value
+	should bool
+	after  *expectation // inside ordered: the frame must come after that one's
+	index  int          // the frame that was taken
+	done   bool
+}
+
+func (p *player) expectationOf(s *transcript.Step, w *peer, op *transcript.Expect) (*expectation, error) {
+	e := &expectation{step: s, w: w, target: &op.Target, should: op.Should, index: -1}
+	if op.Target.ID != nil {
+		id, err := p.value(w, op.Target.ID)
+		if err != nil {
+			return nil, err
+		}
+		e.id = id
+	}
+	if op.Target.Kind == transcript.TargetWitness {
+		e.id = p.askWitness(w)
+		e.target = &transcript.Target{Kind: transcript.TargetReply}
+	}
+	return e, nil
+}
+
+// askWitness sends a cheap request whose reply proves that the server has read
+// everything before it.
+func (p *player) askWitness(w *peer) *strictjson.Value {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.witness++
+	id := fmt.Sprintf(`"mcp-conformance-witness-%d"`, p.witness)
+	v, _ := strictjson.Parse([]byte(id))
+	frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id)
+	if transcript.Modern(p.rev) {
+		frame = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"server/discover","params":{"_meta":%s}}`, id, p.metaFor(w))
+	}
+	p.writeLocked(w, []byte(frame+"\n"))
+	return v
+}
+
+func (p *player) expect(s *transcript.Step, w *peer, op *transcript.Expect) error {
+	e, err := p.expectationOf(s, w, op)
+	if err != nil {
+		return err
+	}
+	if op.Maybe {
+		p.lock(func() {
+			if i, how, captures := p.search(w, e.target, e.id, 0); how == fits {
+				p.take(w, i, e.target, captures)
+				return
+			}
+			p.maybes = append(p.maybes, &pending{step: s, w: w, target: e.target, id: e.id})
+		})
+		return nil
+	}
+	return p.await([]*expectation{e}, p.timeout)
+}
+
+// group waits for several expectations under one timeout.
+func (p *player) group(steps []transcript.Step, ordered bool) error {
+	var all []*expectation
+	var collect func([]transcript.Step) error
+	collect = func(steps []transcript.Step) error {
+		for i := range steps {
+			s := &steps[i]
+			if p.skipped(s) {
+				continue
+			}
+			switch op := s.Op.(type) {
+			case *transcript.Repeat:
+				for n := op.From; n <= op.To; n++ {
+					p.setVar(op.Var, number(n))
+					if err := collect(op.Steps); err != nil {
+						return err
+					}
+				}
+			case *transcript.When:
+				branch := op.Else
+				if slices.Contains(op.Revisions, p.rev) {
+					branch = op.Then
+				}
+				if err := collect(branch); err != nil {
+					return err
+				}
+			case *transcript.Expect:
+				w, err := p.running(s.Process)
+				if err != nil {
+					return err
+				}
+				if op.Maybe {
+					if err := p.expect(s, w, op); err != nil {
+						return err
+					}
+					continue
+				}
+				e, err := p.expectationOf(s, w, op)
+				if err != nil {
+					return err
+				}
+				if ordered && len(all) > 0 {
+					e.after = all[len(all)-1]
+				}
+				all = append(all, e)
+			}
+		}
+		return nil
+	}
+	if err := collect(steps); err != nil {
+		return err
+	}
+	return p.await(all, p.timeout)
+}
+
+// awaitOne waits for one frame and returns it; nil after a warning.
+func (p *player) awaitOne(s *transcript.Step, w *peer, t *transcript.Target, id *strictjson.Value, timeout time.Duration) (*arrived, error) {
+	e := &expectation{step: s, w: w, target: t, id: id, index: -1}
+	if err := p.await([]*expectation{e}, timeout); err != nil || !e.done {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return w.frames[e.index], nil
+}
+
+// await waits until all expectations are met. A reply that does not fit fails
+// at once; so does everything that waits for a process that has ended.
+func (p *player) await(all []*expectation, timeout time.Duration) error {
+	var wrong *expectation // a reply that does not fit
+	done := func() bool {
+		open, gone := 0, 0
+		for _, e := range all {
+			if e.done {
+				continue
+			}
+			from := 0
+			if e.after != nil {
+				if !e.after.done {
+					open++
+					continue
+				}
+				if e.after.w == e.w {
+					from = e.after.index + 1
+				}
+			}
+			i, how, captures := p.search(e.w, e.target, e.id, from)
+			switch how {
+			case fits:
+				p.take(e.w, i, e.target, captures)
+				e.index, e.done = i, true
+				continue
+			case mismatch:
+				e.index = i
+				wrong = e
+				return true
+			}
+			open++
+			if e.w.exited || e.w.proc == nil {
+				gone++
+			}
+		}
+		return open == 0 || gone == open
+	}
+	for {
+		wrong = nil
+		if _, err := p.wait(timeout, done); err != nil {
+			return err
+		}
+		if wrong == nil {
+			break
+		}
+		if err := p.misfit(wrong); err != nil {
+			return err
+		}
+		wrong.done = true // reported as a warning
+	}
+	var failed error
+	for _, e := range all {
+		if !e.done {
+			failed = errors.Join(failed, p.missed(e, timeout))
+		}
+	}
+	return stopOnly(failed)
+}
+
+// stopOnly keeps joined errStops one.
+func stopOnly(err error) error {
+	if errors.Is(err, errStop) {
+		return errStop
+	}
+	return err
+}
+
+// misfit reports a reply that does not fit, with what differs.
+func (p *player) misfit(e *expectation) error {
+	p.mu.Lock()
+	f := e.w.frames[e.index]
+	f.taken = true
+	p.mu.Unlock()
+	message := fmt.Sprintf("expected %s, but the reply to %s (id %s) does not fit", show(e.target, e.id), orUnknown(f.Answers), f.ID.Raw)
+	want, got := p.sides(e, f)
+	if e.target.Pattern != nil && (f.Kind == judge.Result) == (e.target.Kind == transcript.TargetResult) {
+		wrong, _ := e.target.Pattern.Match(got, scope{p, e.w})
+		for i, m := range wrong {
+			if i == 4 {
+				message += fmt.Sprintf("; and %d more", len(wrong)-i)
+				break
+			}
+			message += "; " + m.String()
+		}
+		if p.cfg.Update != nil {
+			p.cfg.Update.note(p.t, wrong)
+		}
+	}
+	return p.fail(e.step, e.w, message, diff(want, got), e.should)
+}
+
+// sides are what was expected and what came, as values that can be compared
+// line by line.
+func (p *player) sides(e *expectation, f *arrived) (want, got *strictjson.Value) {
+	switch {
+	case e.target.Kind == transcript.TargetReply || e.target.Kind == transcript.TargetFrame:
+		return e.target.Pattern.Project(f.Value, scope{p, e.w}), f.Value
+	case e.target.Kind == transcript.TargetResult && f.Kind == judge.Result:
+		return e.target.Pattern.Project(f.Value.Get("result"), scope{p, e.w}), f.Value.Get("result")
+	case e.target.Kind == transcript.TargetError && f.Kind == judge.Error:
+		got = f.Value.Get("error")
+		want = got
+		if e.target.Pattern != nil {
+			want = e.target.Pattern.Project(got, scope{p, e.w})
+		}
+		if code, ok := got.Get("code").Int(); e.target.Codes != nil && (!ok || !code.IsInt64() || !slices.Contains(e.target.Codes, code.Int64())) {
+			want = withMember(want, "code", codesText(e.target.Codes))
+		}
+		return want, got
+	}
+	member := strings.TrimSpace(string(e.target.Kind))
+	expected := &strictjson.Value{Raw: []byte("<any>")}
+	if e.target.Pattern != nil {
+		expected = &strictjson.Value{Raw: []byte(e.target.Pattern.Text)}
+	}
+	return &strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{{Name: member, Value: expected}}}, withoutEnvelope(f.Value)
+}
+
+func withMember(v *strictjson.Value, name, text string) *strictjson.Value {
+	out := &strictjson.Value{Kind: strictjson.Object}
+	for _, m := range v.Members {
+		if m.Name == name {
+			m.Value = &strictjson.Value{Raw: []byte(text)}
+		}
+		out.Members = append(out.Members, m)
+	}
+	return out
+}
+
+func withoutEnvelope(v *strictjson.Value) *strictjson.Value {
+	out := &strictjson.Value{Kind: strictjson.Object}
+	for _, m := range v.Members {
+		if m.Name != "jsonrpc" && m.Name != "id" {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+func codesText(codes []int64) string {
+	parts := make([]string, len(codes))
+	for i, c := range codes {
+		parts[i] = fmt.Sprint(c)
+	}
+	return strings.Join(parts, " or ")
+}
+
+// diff is cmp's line diff of two values.
+func diff(want, got *strictjson.Value) string {
+	return cmp.Diff(strings.Split(want.Indent(), "\n"), strings.Split(got.Indent(), "\n"))
+}
+
+// show says in words what a target waits for.
+func show(t *transcript.Target, id *strictjson.Value) string {
+	what := string(t.Kind)
+	switch {
+	case t.Missing:
+		what += " without readable id"
+	case id != nil:
+		what += " for id " + string(id.Raw)
+	case t.Method != "":
+		what += " " + t.Method
+	}
+	if t.Codes != nil {
+		what += " with code " + codesText(t.Codes)
+	}
+	if t.Pattern != nil {
+		what += " " + abbreviate(strings.Join(strings.Fields(t.Pattern.Text), " "), 200)
+	}
+	return what
+}
+
+func orUnknown(method string) string {
+	if method == "" {
+		return "a request"
+	}
+	return method
+}
+
+// missed reports an expectation that was not met, and names what is pending.
+func (p *player) missed(e *expectation, timeout time.Duration) error {
+	p.mu.Lock()
+	var message strings.Builder
+	fmt.Fprintf(&message, "waited for %s", show(e.target, e.id))
+	pendingRequests := e.w.judge.Open()
+	if e.w.exited {
+		fmt.Fprintf(&message, ", but the server ended (%s)", e.w.state)
+		if tail := lastLines(e.w.stderr, 3); tail != "" {
+			fmt.Fprintf(&message, "; its last words: %s", tail)
+		}
+	} else {
+		fmt.Fprintf(&message, ", nothing came within %v", timeout)
+	}
+	if len(pendingRequests) > 0 {
+		fmt.Fprintf(&message, "; unanswered: %s", abbreviate(strings.Join(pendingRequests, ", "), 300))
+	}
+	var d string
+	if i, how, _ := p.search(e.w, e.target, e.id, 0); how == near {
+		f := e.w.frames[i]
+		got := f.Value.Get("params")
+		if e.target.Kind == transcript.TargetFrame {
+			got = f.Value
+		} else if e.target.Missing {
+			got = f.Value.Get("error")
+		}
+		message.WriteString("; the nearest is shown")
+		if e.target.Pattern != nil {
+			d = diff(e.target.Pattern.Project(got, scope{p, e.w}), got)
+		} else {
+			d = diff(&strictjson.Value{Raw: []byte(show(e.target, e.id))}, got)
+		}
+	}
+	p.mu.Unlock()
+	return p.fail(e.step, e.w, message.String(), d, e.should)
+}
+
+func lastLines(text []byte, n int) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return abbreviate(strings.Join(lines[max(0, len(lines)-n):], " / "), 300)
+}
+
+// fail reports what a step found. After a failure the script stops; after a
+// warning it goes on.
+func (p *player) fail(s *transcript.Step, w *peer, message, d string, should bool) error {
+	rules := p.t.Requirements
+	if s != nil && len(s.Rules) > 0 {
+		rules = s.Rules
+	}
+	f := report.Finding{Message: message, Diff: d, Revision: p.rev}
+	f.Rule, f.Severity = weigh(rules, p.rev, should)
+	describe(&f)
+	if s != nil {
+		f.Step, f.StepText = fmt.Sprintf("%s:%s", p.t.Path, s.Pos), s.Text
+	}
+	var wire []report.Event
+	p.lock(func() { wire = w.excerpt() })
+	p.add(f, wire)
+	if f.Severity == report.Failure && p.cfg.Update == nil {
+		return errStop
+	}
+	return nil
+}
+
+// never demands absence: until its witness came, or to the end.
+func (p *player) never(s *transcript.Step, w *peer, op *transcript.Never) error {
+	one := &pending{step: s, w: w, target: &op.Target}
+	if op.Target.ID != nil {
+		id, err := p.value(w, op.Target.ID)
+		if err != nil {
+			return err
+		}
+		one.id = id
+	}
+	if op.Until == nil {
+		p.lock(func() { p.nevers = append(p.nevers, one) })
+		return nil
+	}
+	e, err := p.expectationOf(s, w, &transcript.Expect{Target: *op.Until})
+	if err != nil {
+		return err
+	}
+	if err := p.await([]*expectation{e}, p.timeout); err != nil || !e.done {
+		return err
+	}
+	return p.absent(one, e.index, op.Should)
+}
+
+// absent fails when a frame before the limit fits.
+func (p *player) absent(one *pending, limit int, should bool) error {
+	p.mu.Lock()
+	var seen *arrived
+	for _, f := range one.w.frames[one.from:limit] {
+		if f.taken {
+			continue
+		}
+		if how, _ := p.look(f, one.target, one.id, scope{p, one.w}); how == fits {
+			seen = f
+			break
+		}
+	}
+	p.mu.Unlock()
+	if seen == nil {
+		return nil
+	}
+	return p.fail(one.step, one.w, fmt.Sprintf("there must be no %s, but this came: %s", show(one.target, one.id), abbreviate(string(seen.Raw), 300)), "", should)
+}
+
+func (p *player) expectExit(s *transcript.Step, w *peer, op *transcript.ExpectExit) error {
+	bound := p.timeout
+	if op.Within > 0 {
+		bound = op.Within
+	}
+	ended, err := p.wait(bound, func() bool { return w.exited })
+	if err != nil {
+		return err
+	}
+	if !ended {
+		return p.fail(s, w, fmt.Sprintf("the process did not end within %v", bound), "", op.Should)
+	}
+	if op.Codes == nil && op.Signals == nil {
+		return nil
+	}
+	if w.state.Signal != "" && slices.Contains(op.Signals, w.state.Signal) || w.state.Signal == "" && slices.Contains(op.Codes, w.state.Code) {
+		return nil
+	}
+	message := fmt.Sprintf("the process ended with %s; expected %s", w.state, strings.TrimPrefix(s.Text, "expect "))
+	if tail := lastLines(w.stderr, 3); tail != "" {
+		message += "; its last words: " + tail
+	}
+	return p.fail(s, w, message, "", op.Should)
+}
+
+func (p *player) expectStderr(s *transcript.Step, w *peer, op *transcript.ExpectStderr) error {
+	re := regexp.MustCompile(op.Regexp) // the parser compiled it before
+	if op.Not {
+		p.mu.Lock()
+		found := re.Find(w.stderr)
+		p.mu.Unlock()
+		if found == nil {
+			return nil
+		}
+		return p.fail(s, w, fmt.Sprintf("standard error holds %q", abbreviate(string(found), 200)), "", op.Should)
+	}
+	ok, err := p.wait(p.timeout, func() bool { return re.Match(w.stderr) || w.exited })
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	ok = ok && re.Match(w.stderr)
+	tail := lastLines(w.stderr, 3)
+	p.mu.Unlock()
+	if ok {
+		return nil
+	}
+	return p.fail(s, w, fmt.Sprintf("standard error has no match for /%s/; its last words: %s", op.Regexp, tail), "", op.Should)
+}

@@ -1,0 +1,228 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"fabro-mcp/conformance/report"
+	"fabro-mcp/conformance/strictjson"
+	"fabro-mcp/conformance/transcript"
+)
+
+// Offer is what a server speaks and offers at one revision, found out by
+// asking before the first transcript.
+type Offer struct {
+	Revision     string
+	Spoken       bool
+	Why          string // when it is not spoken
+	Hung         bool   // the server did not answer in time
+	Server       string // name and version
+	Capabilities *strictjson.Value
+	Tools        []*strictjson.Value // as listed
+	Prompts      []*strictjson.Value
+	Resources    []*strictjson.Value
+	Templates    []*strictjson.Value
+}
+
+// probeAll asks at every revision that the jobs need, all at once, so that a
+// server that hangs costs its timeout once.
+func probeAll(ctx context.Context, cfg *Config, jobs []job) map[string]*Offer {
+	var (
+		mu  sync.Mutex // guards out
+		out = map[string]*Offer{}
+		wg  sync.WaitGroup
+	)
+	for _, rev := range transcript.Revisions {
+		if !slices.ContainsFunc(jobs, func(j job) bool { return j.rev == rev }) {
+			continue
+		}
+		wg.Go(func() {
+			o := Probe(ctx, cfg, rev)
+			mu.Lock()
+			defer mu.Unlock()
+			out[rev] = o
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// Probe asks one fresh process what it speaks and offers at a revision.
+func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
+	o := &Offer{Revision: rev}
+	t := &transcript.Transcript{Path: "probe", Title: "what the server offers"}
+	p := newPlayer(ctx, cfg, job{t, rev}, &report.Case{})
+	defer p.end()
+	w, err := p.running("main")
+	if err != nil {
+		o.Why = err.Error()
+		return o
+	}
+	first := "initialize"
+	params := fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":%s}`, rev, clientInfo)
+	if transcript.Modern(rev) {
+		first, params = "server/discover", ""
+	}
+	reply := p.ask(w, first, params)
+	if !p.spoken(o, w, first, reply) {
+		return o
+	}
+	if !transcript.Modern(rev) {
+		p.write(w, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"))
+	}
+	lists := []struct {
+		capability, method, member string
+		into                       *[]*strictjson.Value
+	}{
+		{"tools", "tools/list", "tools", &o.Tools},
+		{"prompts", "prompts/list", "prompts", &o.Prompts},
+		{"resources", "resources/list", "resources", &o.Resources},
+		{"resources", "resources/templates/list", "resourceTemplates", &o.Templates},
+	}
+	for _, l := range lists {
+		if o.Capabilities.Get(l.capability) == nil {
+			continue
+		}
+		*l.into = p.pages(w, l.method, l.member)
+	}
+	return o
+}
+
+// spoken decides from the first reply whether the revision is spoken.
+func (p *player) spoken(o *Offer, w *peer, method string, reply *strictjson.Value) bool {
+	result := reply.Get("result")
+	switch {
+	case reply == nil:
+		p.lock(func() {
+			if w.exited {
+				o.Why = fmt.Sprintf("the server ended (%s) without answering %s", w.state, method)
+			} else {
+				o.Hung = true
+				o.Why = fmt.Sprintf("the server did not answer %s within %v", method, p.timeout)
+			}
+			if tail := lastLines(w.stderr, 3); tail != "" {
+				o.Why += "; its last words: " + tail
+			}
+		})
+		return false
+	case result == nil:
+		o.Why = fmt.Sprintf("the server does not speak %s: it answered %s with %s", o.Revision, method, abbreviate(string(reply.Get("error").Raw), 200))
+		return false
+	case method == "initialize" && result.Get("protocolVersion").Str() != o.Revision:
+		o.Why = fmt.Sprintf("the server does not speak %s: asked for it, it chose %q", o.Revision, result.Get("protocolVersion").Str())
+		return false
+	case method == "server/discover" && !slices.ContainsFunc(arrayItems(result.Get("supportedVersions")), func(v *strictjson.Value) bool { return v.Str() == o.Revision }):
+		o.Why = fmt.Sprintf("the server does not speak %s: it is not among the supportedVersions of server/discover", o.Revision)
+		return false
+	}
+	o.Spoken = true
+	o.Capabilities = result.Get("capabilities")
+	info := result.Get("serverInfo")
+	if info == nil {
+		info = result.At("_meta", "io.modelcontextprotocol/serverInfo")
+	}
+	o.Server = strings.TrimSpace(info.Get("name").Str() + " " + info.Get("version").Str())
+	return true
+}
+
+func arrayItems(v *strictjson.Value) []*strictjson.Value {
+	if v == nil {
+		return nil
+	}
+	return v.Items
+}
+
+// ask sends one request and returns the whole reply, nil when none came.
+func (p *player) ask(w *peer, method, params string) *strictjson.Value {
+	p.mu.Lock()
+	p.witness++
+	id := fmt.Sprintf(`"mcp-conformance-probe-%d"`, p.witness)
+	body := []byte(nil)
+	if params != "" {
+		body = []byte(params)
+	}
+	if transcript.Modern(p.rev) {
+		body = withMeta(body, p.metaFor(w))
+	}
+	frame := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q`, id, method)
+	if body != nil {
+		frame = append(append(frame, `,"params":`...), body...)
+	}
+	p.writeLocked(w, append(frame, "}\n"...))
+	p.mu.Unlock()
+	key, _ := strictjson.Parse([]byte(id))
+	target := &transcript.Target{Kind: transcript.TargetReply}
+	var got *strictjson.Value
+	_, err := p.wait(p.timeout, func() bool {
+		if i, how, _ := p.search(w, target, key, 0); how == fits {
+			got = w.frames[i].Value
+		}
+		return got != nil || w.exited
+	})
+	if err != nil {
+		return nil
+	}
+	return got
+}
+
+// maxPages bounds the walk over a list whose cursors never end.
+const maxPages = 200
+
+// pages collects a list over all its pages.
+func (p *player) pages(w *peer, method, member string) []*strictjson.Value {
+	var out []*strictjson.Value
+	params := ""
+	for range maxPages {
+		result := p.ask(w, method, params).Get("result")
+		out = append(out, arrayItems(result.Get(member))...)
+		cursor := result.Get("nextCursor")
+		if !cursor.Is(strictjson.String) {
+			break
+		}
+		params = `{"cursor":` + string(cursor.Raw) + `}`
+	}
+	return out
+}
+
+// whyNothingIsSpoken explains a run in which no transcript can be played.
+func whyNothingIsSpoken(offers map[string]*Offer) string {
+	var why []string
+	for _, rev := range transcript.Revisions {
+		if o := offers[rev]; o != nil && !slices.Contains(why, o.Why) {
+			why = append(why, o.Why)
+		}
+	}
+	return "the server answered at none of the revisions: " + strings.Join(why, "; ")
+}
+
+// Has reports whether a need is met.
+func (o *Offer) Has(n transcript.Need, settings map[string]string) bool {
+	listed := func(all []*strictjson.Value, member string) bool {
+		return slices.ContainsFunc(all, func(v *strictjson.Value) bool { return v.Get(member).Str() == n.Name })
+	}
+	switch n.Kind {
+	case transcript.NeedCapability:
+		v := o.Capabilities.At(strings.Split(n.Name, ".")...)
+		return v != nil && !(v.Is(strictjson.Bool) && !v.True)
+	case transcript.NeedExtension:
+		return o.Capabilities.At("extensions", n.Name) != nil
+	case transcript.NeedTool:
+		return listed(o.Tools, "name")
+	case transcript.NeedPrompt:
+		return listed(o.Prompts, "name")
+	case transcript.NeedResource:
+		return listed(o.Resources, "uri")
+	case transcript.NeedTemplate:
+		return listed(o.Templates, "uriTemplate")
+	case transcript.NeedSetting:
+		_, ok := settings[n.Name]
+		return ok
+	case transcript.NeedPlatform:
+		return n.Name == runtime.GOOS || n.Name == "unix" && runtime.GOOS != "windows"
+	}
+	return false
+}

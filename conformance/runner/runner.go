@@ -1,0 +1,209 @@
+// Package runner plays transcripts against a command and judges what comes
+// back. It is what `mcp-conformance run` does, as a function, so that `go test`
+// can guard a built binary in the same way:
+//
+//	ts, err := runner.Load("conformance/transcripts/2025-11-25")
+//	rep, err := runner.Run(ctx, runner.Config{Command: []string{"bin/fabro", "mcp", "start"}, Transcripts: ts})
+//	if rep.ExitCode(false) != 0 { … }
+//
+// First the server is asked, once a revision, what it speaks and offers; that
+// decides which transcripts can be played. Each transcript then gets a process
+// of its own. Every wait is bounded and names what it waited for, and nothing
+// that was started outlives the run.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"fabro-mcp/conformance/report"
+	"fabro-mcp/conformance/transcript"
+)
+
+// Config says what to run against what. Command and Transcripts are required.
+type Config struct {
+	Command     []string
+	Transcripts []*transcript.Transcript
+	Revisions   []string          // nil: every revision a transcript names
+	Filter      *regexp.Regexp    // on "name@revision title tags requirement-ids"; nil: all
+	Jobs        int               // transcripts at once; 0: one for each processor
+	Timeout     time.Duration     // bound of one wait; 0: 10 s
+	ExitGrace   time.Duration     // how long a server may take to leave after a transcript; 0: 1 s
+	Settings    map[string]string // values of --set
+	Env         []string          // nil: the harness's own
+	Verbose     bool              // keep the whole exchange of every case
+	Update      *Updates          // not nil: collect rewritten expectations
+	Progress    func(Progress)    // called from one goroutine at a time; may be nil
+}
+
+// Progress is told after each case and before the first.
+type Progress struct {
+	Done, Total int
+	Last        *report.Case // nil before the first
+}
+
+// Defaults of Config.
+const (
+	DefaultTimeout   = 10 * time.Second
+	DefaultExitGrace = time.Second
+)
+
+func (c *Config) fill() error {
+	if len(c.Command) == 0 {
+		return errors.New("no command to test: write it after --")
+	}
+	path, err := exec.LookPath(c.Command[0])
+	if err != nil {
+		return fmt.Errorf("the command under test: %w", err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	c.Command = append([]string{path}, c.Command[1:]...)
+	if c.Jobs <= 0 {
+		c.Jobs = runtime.NumCPU()
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.ExitGrace <= 0 {
+		c.ExitGrace = DefaultExitGrace
+	}
+	return nil
+}
+
+// job is one transcript at one revision.
+type job struct {
+	t   *transcript.Transcript
+	rev string
+}
+
+// jobs lists what is to be played, in the order of the report.
+func (c *Config) jobs() []job {
+	var out []job
+	for _, t := range c.Transcripts {
+		for _, rev := range t.Revisions {
+			if c.Revisions != nil && !slices.Contains(c.Revisions, rev) {
+				continue
+			}
+			if c.Filter != nil && !c.Filter.MatchString(filterText(t, rev)) {
+				continue
+			}
+			out = append(out, job{t, rev})
+		}
+	}
+	return out
+}
+
+func filterText(t *transcript.Transcript, rev string) string {
+	text := Name(t.Path) + "@" + rev + " " + t.Title
+	for _, word := range append(slices.Clone(t.Tags), t.Requirements...) {
+		text += " " + word
+	}
+	return text
+}
+
+// Run plays everything and returns the report. An error means that nothing
+// could be played at all (no such command); whatever a server does wrong is in
+// the report. A cancelled context ends the run early; the report says so.
+func Run(ctx context.Context, cfg Config) (*report.Report, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	rep := &report.Report{Tool: "mcp-conformance", Command: cfg.Command, Started: time.Now()}
+	jobs := cfg.jobs()
+	if len(jobs) == 0 {
+		return nil, errors.New("no transcript matches the paths, --revision and --filter")
+	}
+	offers := probeAll(ctx, &cfg, jobs)
+	for _, rev := range transcript.Revisions {
+		if o := offers[rev]; o != nil && o.Spoken {
+			rep.Spoken = append(rep.Spoken, rev)
+			if rep.Server == "" {
+				rep.Server = o.Server
+			}
+		}
+	}
+	rep.Cases = make([]*report.Case, len(jobs))
+	if len(rep.Spoken) == 0 {
+		rep.Aborted = whyNothingIsSpoken(offers)
+	}
+	play(ctx, &cfg, jobs, offers, rep)
+	if ctx.Err() != nil && rep.Aborted == "" {
+		rep.Aborted = fmt.Sprintf("interrupted: %v", context.Cause(ctx))
+	}
+	rep.Duration = time.Since(rep.Started)
+	return rep, nil
+}
+
+// play fills in rep.Cases, cfg.Jobs at a time.
+func play(ctx context.Context, cfg *Config, jobs []job, offers map[string]*Offer, rep *report.Report) {
+	var (
+		mu   sync.Mutex // guards done and the calls of Progress
+		done int
+		wg   sync.WaitGroup
+		next = make(chan int)
+	)
+	tell := func(c *report.Case) {
+		mu.Lock()
+		defer mu.Unlock()
+		if c != nil {
+			done++
+		}
+		if cfg.Progress != nil {
+			cfg.Progress(Progress{done, len(jobs), c})
+		}
+	}
+	tell(nil)
+	for range cfg.Jobs {
+		wg.Go(func() {
+			for i := range next {
+				c := one(ctx, cfg, jobs[i], offers[jobs[i].rev], rep.Aborted)
+				rep.Cases[i] = c
+				tell(c)
+			}
+		})
+	}
+	for i := range jobs {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// one plays one job, or says why it is not played.
+func one(ctx context.Context, cfg *Config, j job, offer *Offer, aborted string) *report.Case {
+	c := &report.Case{Name: Name(j.t.Path), Path: j.t.Path, Title: j.t.Title, Revision: j.rev, Requirements: applicable(j.t.Requirements, j.rev)}
+	switch {
+	case aborted != "" || ctx.Err() != nil:
+		c.Outcome, c.Reason = report.NotCovered, "not played: the run was cut short"
+		return c
+	case !offer.Spoken:
+		c.Outcome, c.Reason = report.NotCovered, offer.Why
+		return c
+	}
+	for _, need := range j.t.Needs {
+		if offer.Has(need, cfg.Settings) {
+			continue
+		}
+		c.Outcome = report.NotCovered
+		c.Reason = "the server does not offer " + need.String()
+		if need.Fixture() {
+			c.Outcome, c.Reason = report.Untestable, "missing fixture: "+need.String()
+		}
+		return c
+	}
+	start := time.Now()
+	p := newPlayer(ctx, cfg, j, c)
+	p.play()
+	c.Duration = time.Since(start)
+	return c
+}
