@@ -189,6 +189,10 @@ type RunSandboxRuntime struct {
 	RepoCloned       *bool   `json:"repo_cloned"`
 	CloneOriginURL   *string `json:"clone_origin_url"`
 	CloneBranch      *string `json:"clone_branch"`
+	WorkspaceRoot    *string `json:"workspace_root,omitempty"`
+	ReposRoot        *string `json:"repos_root,omitempty"`
+	PrimaryRepoPath  *string `json:"primary_repo_path,omitempty"`
+	PrimaryRepoLink  *string `json:"primary_repo_link,omitempty"`
 }
 
 // RunSandboxFailure is why there is no sandbox.
