@@ -1,0 +1,408 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fabro-mcp/transport"
+)
+
+// maxIdle is how many goroutines may queue up to read; more end themselves.
+const maxIdle = 4
+
+// spareWorkers are the goroutines beyond handlers and waiting calls: somebody must
+// read, and some may be writing. When all are stuck in writing, nobody reads, and
+// that is the back-pressure on a host that reads nothing.
+const spareWorkers = 32
+
+// conn serves one stream.
+type conn struct {
+	server *Server
+	opts   *Options
+	stream *transport.LineStream
+	out    *output
+
+	ctx  context.Context // parent of all handlers' contexts
+	stop context.CancelCauseFunc
+
+	workers  sync.WaitGroup
+	readers  atomic.Int32 // goroutines at or in the read
+	total    atomic.Int32 // all workers
+	maxTotal int32
+
+	// The reader's state. Whoever reads a line also admits it under this lock, so
+	// that messages take effect in their order.
+	rmu     sync.Mutex
+	ended   bool
+	scanner scanner
+	scratch request // for methods that are answered at once
+
+	session atomic.Pointer[session]
+
+	mu       sync.Mutex // protects the fields below
+	inflight map[string]*request
+	running  int        // handlers at work
+	waiting  int        // waiting calls
+	queue    []*request // for a handler, oldest first
+	open     int        // requests admitted and not yet finished
+	asks     map[string]chan answer
+	lastAsk  int
+	draining bool
+	idle     chan struct{} // closed when draining and nothing is open
+
+	events eventQueue
+
+	inputClosed chan struct{} // closed at the end of input
+	readError   error         // set before inputClosed is closed
+	broken      chan struct{} // closed when a write failed
+}
+
+func newConn(s *Server, stream *transport.LineStream) *conn {
+	c := &conn{
+		server: s, opts: &s.opts, stream: stream,
+		inflight:    make(map[string]*request),
+		asks:        make(map[string]chan answer),
+		idle:        make(chan struct{}),
+		inputClosed: make(chan struct{}),
+		broken:      make(chan struct{}),
+	}
+	c.maxTotal = int32(s.opts.MaxHandlers + s.opts.MaxWaiting + spareWorkers)
+	c.ctx, c.stop = context.WithCancelCause(context.Background())
+	c.out = newOutput(stream, func() { close(c.broken) })
+	c.scratch.conn = c
+	c.events.conn = c
+	return c
+}
+
+// serve runs until the stream ends, see [Server.Serve].
+func (c *conn) serve(ctx context.Context) error {
+	defer c.stop(ErrShuttingDown)
+	c.spawnReader()
+	var result error
+	select {
+	case <-c.inputClosed:
+		if c.readError != io.EOF {
+			c.opts.Logger.Warn("reading failed", "error", c.readError)
+			result = c.readError
+		}
+		if c.drain(c.opts.DrainGrace, false) {
+			// Everything is answered: no worker can be stuck in a handler.
+			c.workers.Wait()
+		}
+	case <-ctx.Done():
+		c.endInput(context.Cause(ctx))
+		c.drain(c.opts.StopGrace, true)
+	case <-c.broken:
+	}
+	select {
+	case <-c.broken:
+		result = ErrPeerGone
+	default:
+	}
+	c.dropListeners()
+	if s := c.session.Load(); s != nil {
+		s.close()
+	}
+	c.stop(ErrShuttingDown)
+	c.stream.Close()
+	return result
+}
+
+// endInput notes that no more messages will be taken.
+func (c *conn) endInput(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.inputClosed:
+	default:
+		c.readError = err
+		close(c.inputClosed)
+	}
+}
+
+// afterStop is what handlers get to return once their context has ended.
+const afterStop = 50 * time.Millisecond
+
+// drain lets open requests finish for at most grace, then cancels them, and last
+// answers for those that still say nothing. It reports whether all finished by
+// themselves. say tells listeners of the end; at the end of input nobody is there
+// to be told.
+func (c *conn) drain(grace time.Duration, say bool) bool {
+	if say {
+		c.closeListeners()
+	} else {
+		c.dropListeners()
+	}
+	c.mu.Lock()
+	c.draining = true
+	if c.open == 0 {
+		c.noteIdleLocked()
+	}
+	c.mu.Unlock()
+	wait := func(d time.Duration) bool {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-c.idle:
+			return true
+		case <-c.broken:
+			return false
+		case <-timer.C:
+			return false
+		}
+	}
+	if wait(grace) {
+		return true
+	}
+	c.stop(ErrShuttingDown)
+	if wait(afterStop) {
+		return true
+	}
+	c.mu.Lock()
+	left := make([]*request, 0, len(c.inflight))
+	for _, r := range c.inflight {
+		left = append(left, r)
+	}
+	c.mu.Unlock()
+	// A write may hang for ever; the process has to end all the same.
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, r := range left {
+			e := &Error{Code: CodeInternal, Message: "The server ended before this request was finished"}
+			c.reply(r, appendErrorLine(nil, r.id, e))
+		}
+	}()
+	timer := time.NewTimer(afterStop)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+	return false
+}
+
+// spawnReader starts a worker. The caller holds rmu or is the first.
+func (c *conn) spawnReader() {
+	c.readers.Add(1)
+	c.total.Add(1)
+	c.workers.Add(1)
+	go c.work()
+}
+
+// work is the loop of leader and follower: read a line, admit it, see to it that
+// somebody else reads, and only then do what the line asks for.
+func (c *conn) work() {
+	defer c.workers.Done()
+	var w worker
+	for {
+		c.rmu.Lock()
+		if c.ended {
+			c.rmu.Unlock()
+			return
+		}
+		frame, err := c.stream.ReadFrame()
+		w.out, w.next = w.out[:0], nil
+		var long *transport.FrameTooLongError
+		switch {
+		case err == nil:
+			c.admit(&w, frame)
+		case errors.As(err, &long):
+			c.refuseLong(&w, long)
+		default:
+			c.ended = true
+			c.rmu.Unlock()
+			c.endInput(err)
+			return
+		}
+		w.counted = len(w.out) > 0
+		if w.counted {
+			c.begin()
+		}
+		if c.readers.Add(-1) == 0 && c.total.Load() < c.maxTotal {
+			c.spawnReader()
+		}
+		c.rmu.Unlock()
+
+		if w.counted {
+			c.out.send(nil, w.out, false)
+			c.end()
+		}
+		for r := w.next; r != nil; {
+			r = c.run(&w, r)
+		}
+		if cap(w.out) > 1<<20 {
+			w.out = nil
+		}
+		if c.readers.Add(1) > maxIdle {
+			c.readers.Add(-1)
+			c.total.Add(-1)
+			return
+		}
+	}
+}
+
+// worker is the state of one goroutine of the loop.
+type worker struct {
+	out     []byte   // lines to be written for the message just read
+	next    *request // to be run
+	counted bool
+}
+
+// begin and end count what is open, so that the end of input can wait for it.
+func (c *conn) begin() {
+	c.mu.Lock()
+	c.open++
+	c.mu.Unlock()
+}
+
+func (c *conn) end() {
+	c.mu.Lock()
+	c.endLocked()
+	c.mu.Unlock()
+}
+
+func (c *conn) endLocked() {
+	if c.open--; c.open == 0 && c.draining {
+		c.noteIdleLocked()
+	}
+}
+
+func (c *conn) noteIdleLocked() {
+	select {
+	case <-c.idle:
+	default:
+		close(c.idle)
+	}
+}
+
+// take registers a request and finds out what becomes of it now: run it, leave it
+// (it is queued, or dropped for its id), or refuse it.
+func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inflight[r.key] != nil {
+		c.opts.Logger.Warn("dropped a request whose id is still in use", "id", clip(string(r.id)))
+		return false, nil
+	}
+	switch {
+	case c.draining:
+		return false, errEnding
+	case effort == waiting && c.waiting >= c.opts.MaxWaiting:
+		return false, errBusy
+	case effort == waiting:
+		c.waiting++
+		r.slot = &c.waiting
+		run = true
+	case c.running < c.opts.MaxHandlers:
+		c.running++
+		r.slot = &c.running
+		run = true
+	case len(c.queue) >= c.opts.MaxQueued:
+		return false, errBusy
+	default:
+		c.queue = append(c.queue, r)
+	}
+	r.ctx, r.cancel = context.WithCancelCause(c.ctx)
+	c.inflight[r.key] = r
+	c.open++
+	return run, nil
+}
+
+// run answers one request and returns the next one that was waiting for a handler.
+// The handler's place is given on only after the reply is written: a host that
+// reads slowly slows the handlers down instead of filling memory.
+func (c *conn) run(w *worker, r *request) *request {
+	if c.isClosed(r) {
+		c.reply(r, nil)
+		return c.releaseSlot(r)
+	}
+	w.out = r.respond(w.out[:0])
+	if r.stays {
+		return nil
+	}
+	r.x.flush()
+	c.reply(r, w.out)
+	return c.releaseSlot(r)
+}
+
+func (c *conn) isClosed(r *request) bool {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return r.closed
+}
+
+// spawnRun runs a request in a goroutine of its own.
+func (c *conn) spawnRun(r *request) {
+	c.workers.Add(1)
+	go func() {
+		defer c.workers.Done()
+		var w worker
+		for r != nil {
+			r = c.run(&w, r)
+		}
+	}()
+}
+
+// releaseSlot gives the request's place to the next one in the queue.
+func (c *conn) releaseSlot(r *request) (next *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.slot == nil {
+		return nil
+	}
+	if r.slot == &c.running && len(c.queue) > 0 {
+		next = c.queue[0]
+		c.queue[0] = nil
+		c.queue = c.queue[1:]
+		next.slot, r.slot = r.slot, nil
+		return next
+	}
+	*r.slot--
+	r.slot = nil
+	return nil
+}
+
+// reply sends the response of a request, unless it is closed, and forgets the
+// request. The id is free before the peer can know that it is.
+func (c *conn) reply(r *request, line []byte) {
+	c.mu.Lock()
+	if c.inflight[r.key] == r {
+		delete(c.inflight, r.key)
+	}
+	c.mu.Unlock()
+	if r.batch != nil {
+		r.batch.add(c, r, line)
+	} else {
+		c.out.send(r, line, true)
+	}
+	if r.cancel != nil {
+		r.cancel(nil)
+	}
+	c.mu.Lock()
+	if !r.finished {
+		r.finished = true
+		c.endLocked()
+	}
+	c.mu.Unlock()
+}
+
+// cancelRequest serves notifications/cancelled: from here on nothing is sent for
+// that id.
+func (c *conn) cancelRequest(id []byte) {
+	c.mu.Lock()
+	r := c.inflight[idKey(id)]
+	if r != nil {
+		delete(c.inflight, r.key)
+	}
+	c.mu.Unlock()
+	if r == nil || !c.out.close(r) {
+		return
+	}
+	r.cancel(ErrCancelled)
+	c.endListener(r)
+}
