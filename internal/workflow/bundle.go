@@ -17,6 +17,9 @@ type Bundle struct {
 	Configs   []BundleConfig
 	Goal      *BundleGoal
 	Args      Args
+	// WorkingDir is where commands will run, absolute. Only BundleFiles fills it
+	// in; Compile does not look at it.
+	WorkingDir string
 }
 
 // BundleWorkflow is one graph file with what it refers to.

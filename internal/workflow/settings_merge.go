@@ -20,8 +20,15 @@ var defaultEnvironments = map[string]string{"default": "docker", "local": "local
 //
 // vars are the values of `{{ vars.NAME }}` tokens in the settings.
 func MergeSettings(b Bundle, vars map[string]string) (Settings, error) {
+	return mergeSettings(b, vars, false)
+}
+
+// mergeSettings with forClient merges what a client needs to know (goal, working
+// directory) and leaves to the server what only the server can judge: unknown
+// keys, environments, variables.
+func mergeSettings(b Bundle, vars map[string]string, forClient bool) (Settings, error) {
 	m := merger{
-		vars: vars,
+		vars: vars, lenient: forClient,
 		settings: Settings{
 			GraphFile: "workflow.fabro", Mode: "normal", Approval: "prompt",
 			Metadata: map[string]string{}, Inputs: map[string]any{}, Prepare: Prepare{Timeout: 5 * time.Minute},
@@ -43,8 +50,10 @@ func MergeSettings(b Bundle, vars map[string]string) (Settings, error) {
 		m.file(w.ConfigPath, w.ConfigSource, true)
 	}
 	m.args(b.Args)
-	m.environment()
-	m.interpolate()
+	if !forClient {
+		m.environment()
+		m.interpolate()
+	}
 	return m.settings, errors.Join(m.errs...)
 }
 
@@ -53,6 +62,7 @@ type merger struct {
 	environments map[string]Environment
 	overrides    []environmentTable // of [run.environment], lowest layer first
 	vars         map[string]string
+	lenient      bool
 	errs         []error
 }
 
@@ -67,7 +77,7 @@ func set[T any](to *T, from *T) {
 }
 
 func (m *merger) file(path, source string, strict bool) {
-	f, err := parseSettings(path, source, strict)
+	f, err := parseSettings(path, source, strict && !m.lenient)
 	if err != nil {
 		m.errs = append(m.errs, err)
 		return
@@ -99,7 +109,7 @@ func (m *merger) file(path, source string, strict bool) {
 	set(&s.Environment.ID, run.Environment.ID)
 	m.overrides = append(m.overrides, run.Environment.environmentTable)
 	for id, t := range f.Environments {
-		if t.Cwd != nil && strict {
+		if t.Cwd != nil && !m.lenient {
 			m.fail(path, "environments.%s.cwd can only be set on the server; use run.working_dir instead", id)
 			continue
 		}
