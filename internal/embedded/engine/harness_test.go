@@ -318,6 +318,18 @@ func compileBundle(t testing.TB, b workflow.Bundle) *workflow.Compiled {
 	return c
 }
 
+// compileLoose compiles a graph that lint would refuse, as a run may hold one after an import or an older server.
+func compileLoose(t testing.TB, source string) *workflow.Compiled {
+	t.Helper()
+	c, _, err := workflow.Compile(workflow.Bundle{
+		Target: "test.fabro", Workflows: map[string]workflow.BundleWorkflow{"test.fabro": {Source: source}},
+	}, workflow.CompileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // trial is one run in a test.
 type trial struct {
 	t       testing.TB

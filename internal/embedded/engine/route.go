@@ -143,6 +143,11 @@ func (w *walk) lookup(ctx context.Context, o *Outcome) func(string) (any, bool) 
 			return o.PreferredLabel, true
 		}
 		value, ok := w.ctx.Get(key)
+		if short, prefixed := strings.CutPrefix(key, "context."); prefixed && !ok {
+			// Found or not, it must not be asked for again by its short name: that may be a word of the switch above.
+			value, _ = w.ctx.Get(short)
+			ok = true
+		}
 		ref, isText := value.(string)
 		if !isText || !strings.HasPrefix(ref, blobScheme) {
 			return value, ok
