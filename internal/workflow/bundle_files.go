@@ -303,7 +303,7 @@ func (b *bundler) goalFile(what, path string) error {
 	if err != nil {
 		return &BundleError{Message: what, Err: err}
 	}
-	b.bundle.Goal = &BundleGoal{Type: "file", Text: text}
+	b.bundle.Goal, b.bundle.GoalPath = &BundleGoal{Type: "file", Text: text}, path
 	return b.charge(text)
 }
 
