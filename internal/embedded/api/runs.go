@@ -319,6 +319,5 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) error {
 }
 
 func isStatus(err error, status int) bool {
-	e := entryOf(err)
-	return e.Status == fmt.Sprint(status)
+	return err != nil && entryOf(err).Status == fmt.Sprint(status)
 }

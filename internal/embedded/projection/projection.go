@@ -35,6 +35,7 @@ type State struct {
 	ManifestBlob    string            `json:"manifest_blob,omitempty"`
 	SpecBlob        string            `json:"spec_blob,omitempty"`
 	DryRun          bool              `json:"dry_run,omitempty"`
+	Steers          int               `json:"steers,omitempty"` // messages that wait for an agent
 }
 
 // Status is the run's status.

@@ -202,6 +202,14 @@ var reducers = map[string]func(*State, *wire.EventEnvelope) error{
 	wire.EventInterviewCompleted:   closeInterview,
 	wire.EventInterviewTimeout:     closeInterview,
 	wire.EventInterviewInterrupted: closeInterview,
+	"agent.steer.buffered": func(s *State, e *wire.EventEnvelope) error {
+		s.Steers++
+		return nil
+	},
+	"agent.steer.dropped": func(s *State, e *wire.EventEnvelope) error {
+		s.Steers = 0
+		return nil
+	},
 	"checkpoint.completed": func(s *State, e *wire.EventEnvelope) error {
 		s.Checkpoints++
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,6 +142,13 @@ func (r *run) appendLocked(events ...event) error {
 		return errNoRun
 	}
 	next := r.state
+	if n := r.state.Steers; n > 0 {
+		// Messages that no agent took are dropped when the run ends, and the log says so before it says the end.
+		if at := slices.IndexFunc(events, func(e event) bool { return wire.TerminalEvent(e.name) }); at >= 0 {
+			events = slices.Insert(slices.Clone(events), at, event{name: "agent.steer.dropped", actor: wire.Worker(r.id),
+				properties: map[string]any{"reason": "run_ended", "count": n}})
+		}
+	}
 	recs, size, changed, terminal, err := encode(r.id, &next, r.m.cfg.Now(), events)
 	if err != nil {
 		return err

@@ -1,0 +1,160 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/embedded/api"
+)
+
+// pollEvery is how often a starting server is looked for.
+const pollEvery = 10 * time.Millisecond
+
+// StartError says that a server that was started did not come up.
+type StartError struct {
+	StorageDir string
+	Cause      error
+	Log        string // the last lines of its log
+}
+
+func (e *StartError) Error() string {
+	text := fmt.Sprintf("the embedded server of %s did not start: %v", e.StorageDir, e.Cause)
+	if e.Log != "" {
+		text += "\nThe end of its log:\n" + e.Log
+	}
+	return text
+}
+
+func (e *StartError) Unwrap() error { return e.Cause }
+
+// Ensure returns where the embedded server of a storage directory can be reached (an absolute socket path or an http URL) and its token. When none
+// lives it starts one, detached, by running executable, an argv that ends up in Serve, and waits until it answers. A living server of an older
+// version is replaced when it has nothing to do.
+func Ensure(ctx context.Context, cfg Config, executable []string) (where, token string, err error) {
+	if rec := cfg.readRecord(); rec != nil && cfg.healthy(ctx, rec) && !cfg.outdated(ctx, rec) {
+		return endpoint(rec), cfg.readToken(), nil
+	}
+	if len(executable) == 0 {
+		return "", "", errors.New("no program to start the embedded server with")
+	}
+	if err := cfg.makeDir(); err != nil {
+		return "", "", fmt.Errorf("the embedded server needs a directory of its own: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.startTimeout())
+	defer cancel()
+	// One starter at a time; the others find what it started.
+	starting := flock.New(cfg.file("start.lock"), flock.SetPermissions(0o600))
+	if got, err := starting.TryLockContext(ctx, pollEvery); err != nil || !got {
+		return "", "", &StartError{cfg.StorageDir, fmt.Errorf("somebody else is starting it and takes too long"), tail(cfg.logPath(), 0, 10)}
+	}
+	defer starting.Unlock()
+	if rec := cfg.readRecord(); rec != nil && cfg.healthy(ctx, rec) {
+		if !cfg.outdated(ctx, rec) {
+			return endpoint(rec), cfg.readToken(), nil
+		}
+		if err := Stop(ctx, cfg); err != nil {
+			return "", "", fmt.Errorf("the embedded server is of version %s and could not be stopped to be replaced: %w", rec.Version, err)
+		}
+	}
+	rec, err := cfg.start(ctx, executable)
+	if err != nil {
+		return "", "", err
+	}
+	return endpoint(rec), cfg.readToken(), nil
+}
+
+// start runs a server and waits for it. When another one holds the lock, that one is waited for.
+func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRecord, error) {
+	var logged int64
+	if info, err := os.Stat(c.logPath()); err == nil {
+		logged = info.Size()
+	}
+	fail := func(cause error) error { return &StartError{c.StorageDir, cause, tail(c.logPath(), logged, 10)} }
+	cmd, err := c.spawn(executable)
+	if err != nil {
+		return nil, fail(err)
+	}
+	// Somebody has to wait for the child for as long as this process lives, or it would stay a zombie when it ends.
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if rec := c.readRecord(); rec != nil && c.healthy(ctx, rec) {
+			return rec, nil
+		}
+		select {
+		case err := <-exited:
+			if c.free() {
+				if err == nil {
+					err = errors.New("it ended at once")
+				}
+				return nil, fail(err)
+			}
+			exited = nil // another server lives or comes up
+		case <-ctx.Done():
+			return nil, fail(fmt.Errorf("it did not answer within %s", c.startTimeout()))
+		case <-tick.C:
+		}
+	}
+}
+
+// free reports whether no server holds the lock.
+func (c *Config) free() bool {
+	lock := flock.New(c.lockPath(), flock.SetPermissions(0o600))
+	got, err := lock.TryLock()
+	if got {
+		lock.Unlock()
+	}
+	return got && err == nil
+}
+
+// spawn runs executable with nothing of ours: no terminal, no directory, no descriptors.
+func (c *Config) spawn(executable []string) (*exec.Cmd, error) {
+	closeOnExec()
+	log, err := os.OpenFile(c.logPath(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(executable[0], executable[1:]...)
+	cmd.Dir = rootDir
+	cmd.Stderr = log // what the runtime says before the server has its log; nil elsewhere is the null device
+	cmd.SysProcAttr = detached()
+	// What belongs to one run or one client does not belong to a server of all.
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		switch name {
+		case "FABRO_AGENT_COMMAND", "FABRO_RUN_ID", "FABRO_STAGE_ID", "FABRO_NODE_ID":
+		default:
+			cmd.Env = append(cmd.Env, entry)
+		}
+	}
+	return cmd, cmd.Start()
+}
+
+// outdated reports whether a living server is of an older version and may be replaced. A busy one is used as it is, and says so in its log.
+func (c *Config) outdated(ctx context.Context, rec *wire.ServerRecord) bool {
+	if !older(rec.Version, c.Version) {
+		return false
+	}
+	busy, err := c.busy(ctx, rec)
+	return err == nil && !busy
+}
+
+// busy reports whether a server has runs that are queued or executing.
+func (c *Config) busy(ctx context.Context, rec *wire.ServerRecord) (bool, error) {
+	var page struct {
+		Data []struct{} `json:"data"`
+	}
+	err := c.client(rec).do(ctx, "GET", wire.APIPrefix+"/runs?page%5Blimit%5D=1&include_archived=true&"+api.BusyQuery, nil, &page)
+	return len(page.Data) > 0, err
+}
