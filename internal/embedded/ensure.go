@@ -109,12 +109,11 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 
 // free reports whether no server holds the lock.
 func (c *Config) free() bool {
-	lock := flock.New(c.lockPath(), flock.SetPermissions(0o600))
-	got, err := lock.TryLock()
-	if got {
+	lock, err := c.tryLock()
+	if lock != nil {
 		lock.Unlock()
 	}
-	return got && err == nil
+	return lock != nil && err == nil
 }
 
 // spawn runs executable with nothing of ours: no terminal, no directory, no descriptors.

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"fabro-mcp/fabroapi/wire"
 )
 
@@ -40,7 +38,7 @@ func (c *Config) writeRecord(rec *wire.ServerRecord) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(c.recordPath(), append(text, '\n'), 0o600)
+	return replaceFile(c.recordPath(), append(text, '\n'))
 }
 
 // readToken returns the token of the storage directory, or "".
@@ -62,7 +60,23 @@ func (c *Config) token() (string, error) {
 		return "", err
 	}
 	t := hex.EncodeToString(raw)
-	return t, renameio.WriteFile(c.tokenPath(), []byte(t+"\n"), 0o600)
+	return t, replaceFile(c.tokenPath(), []byte(t+"\n"))
+}
+
+// replaceFile writes a private file that others see whole or not at all. (renameio has no such function on Windows.)
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }
 
 // endpoint is how a record says where to connect: an absolute path or an http URL.

@@ -82,6 +82,16 @@ func (c *Config) lock(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
+// tryLock takes the lock, or returns nil when somebody holds it.
+func (c *Config) tryLock() (*flock.Flock, error) {
+	lock := flock.New(c.lockPath(), flock.SetPermissions(0o600))
+	got, err := lock.TryLock()
+	if err != nil || !got {
+		return nil, err
+	}
+	return lock, nil
+}
+
 // server is a serving process and what it has opened.
 type server struct {
 	cfg    Config
