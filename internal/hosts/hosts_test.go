@@ -1,10 +1,13 @@
 package hosts_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"fabro-mcp/internal/hosts"
@@ -122,6 +125,33 @@ func TestInstall(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(file.Path); string(got) != broken {
 		t.Fatalf("a broken file was changed to %q", got)
+	}
+	if names, _ := os.ReadDir(filepath.Dir(file.Path)); len(names) != 1 {
+		t.Errorf("left behind: %v", names)
+	}
+}
+
+// Twenty writers at once: all entries survive, the file is whole at every moment.
+func TestInstallTogether(t *testing.T) {
+	file := hosts.File{Path: filepath.Join(t.TempDir(), "mcp.json")}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			if _, err := hosts.Install(file, fmt.Sprintf("server-%d", i), entry); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	text, err := os.ReadFile(file.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Servers map[string]hosts.Entry `json:"mcpServers"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil || len(config.Servers) != 20 {
+		t.Errorf("%d entries, %v", len(config.Servers), err)
 	}
 	if names, _ := os.ReadDir(filepath.Dir(file.Path)); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
