@@ -8,6 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
+
+	"fabro-mcp/transport"
+)
+
+const (
+	queueLines = 1024                   // what may wait for a slow reader
+	flushWait  = 100 * time.Millisecond // how long the end waits for one
 )
 
 // Options say where the log goes and how much of it there is.
@@ -29,10 +37,10 @@ func New(o Options) (*slog.Logger, func(), error) {
 			return nil, nil, fmt.Errorf("unknown log level %q: use one of %s", o.Level, strings.Join(Levels, ", "))
 		}
 	}
-	var writers []*Queue
+	var writers []*transport.LossyWriter
 	var handlers fan
 	add := func(w io.Writer, level slog.Level) {
-		q := NewQueue(w)
+		q := transport.NewLossyWriter(w, queueLines)
 		writers = append(writers, q)
 		handlers = append(handlers, slog.NewTextHandler(q, &slog.HandlerOptions{Level: level}))
 	}
@@ -49,14 +57,19 @@ func New(o Options) (*slog.Logger, func(), error) {
 	} else if o.Stderr != nil {
 		add(o.Stderr, level)
 	}
-	closeAll := func() {
+	flush := func() {
+		deadline := time.NewTimer(flushWait)
+		defer deadline.Stop()
 		for _, q := range writers {
-			q.Close()
+			select {
+			case <-q.Close():
+			case <-deadline.C:
+			}
 		}
 		if file != nil {
 			// What could not be written by now is lost; there is no log left to say so in.
 			_ = file.Close()
 		}
 	}
-	return slog.New(handlers), closeAll, nil
+	return slog.New(handlers), flush, nil
 }

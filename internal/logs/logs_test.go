@@ -11,40 +11,18 @@ import (
 	"fabro-mcp/internal/logs"
 )
 
-// A reader that reads nothing must cost a bounded amount of memory and no time.
-func TestQueueNeverBlocks(t *testing.T) {
+// A reader that reads nothing costs no time, neither at a line nor at the end.
+func TestUnreadStderr(t *testing.T) {
 	r, w := io.Pipe() // unbuffered: the first write waits for a reader
-	q := logs.NewQueue(w)
-	line := []byte(strings.Repeat("x", 1023) + "\n")
+	defer r.Close()
+	log, flush, err := logs.New(logs.Options{Stderr: w})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 10_000 {
-		if n, err := q.Write(line); n != len(line) || err != nil {
-			t.Fatalf("Write = %d, %v", n, err)
-		}
+		log.Error("nobody reads this")
 	}
-	q.Close() // returns although nothing was read
-	got := make(chan []byte)
-	go func() {
-		all, _ := io.ReadAll(r)
-		got <- all
-	}()
-	// The writing goroutine goes on now that there is a reader.
-	q2 := logs.NewQueue(io.Discard)
-	q2.Close()
-	r.Close()
-	if all := <-got; len(all) > 600<<10 {
-		t.Errorf("%d bytes had been kept for a reader that read nothing", len(all))
-	}
-}
-
-func TestQueueSaysWhatItDropped(t *testing.T) {
-	var buf bytes.Buffer
-	q := logs.NewQueue(&buf)
-	q.Write(make([]byte, 1<<20))
-	q.Write([]byte("last\n"))
-	q.Close()
-	if got := buf.String(); !strings.Contains(got, "last\n") || !strings.Contains(got, "1 log lines were dropped") {
-		t.Errorf("log = %q", got)
-	}
+	flush()
 }
 
 func TestNew(t *testing.T) {

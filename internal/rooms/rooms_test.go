@@ -36,7 +36,7 @@ var rules = map[string][]string{
 	"cmd/mcp-conformance": {"*"},
 	"cmd/mcp-fixture":     {"*"},
 	"internal/rooms":      {},
-	"internal/logs":       {},
+	"internal/logs":       {"transport"},
 	"internal/runs":       {"fabroapi", "fabroapi/wire"},
 	"scripts":             {"*"},
 }
