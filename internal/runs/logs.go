@@ -2,9 +2,9 @@ package runs
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
@@ -45,6 +45,9 @@ func Logs(ctx context.Context, client *fabroapi.Client, run string, o LogOptions
 	return f.print(ctx)
 }
 
+// writers are the handlers whose stages write something.
+var writers = []string{"command", "agent", "prompt"}
+
 // check refuses a stage that the run does not have.
 func (f *follower) check(ctx context.Context) error {
 	stages, err := f.client.Stages(ctx, f.run)
@@ -65,7 +68,7 @@ func (f *follower) print(ctx context.Context) error {
 		return err
 	}
 	for _, s := range stages {
-		if f.options.Stage != "" && s.ID != f.options.Stage || s.Handler != nil && *s.Handler != "command" && *s.Handler != "agent" && *s.Handler != "prompt" {
+		if f.options.Stage != "" && s.ID != f.options.Stage || !slices.Contains(writers, s.Handler) {
 			continue
 		}
 		if err := f.stage(ctx, s.ID); err != nil {
@@ -82,18 +85,14 @@ func (f *follower) stage(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		text, err := base64.StdEncoding.DecodeString(part.BytesBase64)
-		if err != nil {
-			return fmt.Errorf("the output of stage %s cannot be read: %w", id, err)
-		}
-		if len(text) == 0 {
+		if len(part.Bytes) == 0 {
 			return nil
 		}
 		if f.last != id && f.options.Stage == "" {
 			fmt.Fprintf(f.options.Out, "== %s\n", Plain(id))
 			f.last = id
 		}
-		if _, err := f.options.Out.Write(text); err != nil {
+		if _, err := f.options.Out.Write(part.Bytes); err != nil {
 			return err
 		}
 		f.offsets[id] = part.NextOffset
