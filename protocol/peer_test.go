@@ -25,6 +25,8 @@ type peer struct {
 	done   chan error
 	stop   context.CancelFunc
 
+	judge judge
+
 	mu   sync.Mutex
 	seen []string
 }
@@ -34,7 +36,7 @@ func connect(t testing.TB, s *protocol.Server) *peer {
 	t.Helper()
 	ours, theirs := transport.Pipe()
 	ctx, stop := context.WithCancel(context.Background())
-	p := &peer{t: t, stream: ours, lines: make(chan string, 1024), done: make(chan error, 1), stop: stop}
+	p := &peer{t: t, stream: ours, lines: make(chan string, 1024), done: make(chan error, 1), stop: stop, judge: judge{t: t}}
 	go func() { p.done <- s.Serve(ctx, theirs) }()
 	go func() {
 		defer close(p.lines)
@@ -44,6 +46,7 @@ func connect(t testing.TB, s *protocol.Server) *peer {
 				return
 			}
 			line := string(frame)
+			p.judge.received(line)
 			p.mu.Lock()
 			p.seen = append(p.seen, line)
 			p.mu.Unlock()
@@ -62,6 +65,7 @@ func connect(t testing.TB, s *protocol.Server) *peer {
 func (p *peer) send(lines ...string) {
 	p.t.Helper()
 	for _, l := range lines {
+		p.judge.sending(l)
 		if err := p.stream.WriteLines([]byte(l + "\n")); err != nil {
 			p.t.Fatalf("send %s: %v", l, err)
 		}

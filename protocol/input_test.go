@@ -1,0 +1,191 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"fabro-mcp/protocol"
+)
+
+const canElicit = `{"elicitation":{"form":{},"url":{}}}`
+
+// ask is a call of the tool that asks twice.
+func ask(id, more string) string {
+	return modernWith(id, "tools/call", `"name":"ask","arguments":{"x":1}`+more, canElicit, "")
+}
+
+func retry(state, responses string) string {
+	return `,"requestState":"` + state + `","inputResponses":` + responses
+}
+
+func stateOf(t *testing.T, line string) string {
+	t.Helper()
+	r := resultOf(t, line)
+	if r["resultType"] != "input_required" {
+		t.Fatalf("not input_required: %s", line)
+	}
+	return r["requestState"].(string)
+}
+
+func TestInputRequired(t *testing.T) {
+	f := newFullServer()
+	p := connect(t, f.Server)
+	line := p.call(ask("1", ""))
+	if !strings.Contains(line, `"inputRequests":{"first":{"method":"elicitation/create","params":{"message":"Your name?"`) || strings.Contains(line, "ttlMs") {
+		t.Errorf("round 1: %s", line)
+	}
+	state := stateOf(t, line)
+	line = p.call(ask("2", retry(state, `{"other":{"action":"accept"}}`)))
+	if again := stateOf(t, line); !strings.Contains(line, `"first"`) {
+		t.Errorf("a missing answer is asked for again: %s %s", line, again)
+	}
+	line = p.call(ask("3", retry(state, `{"first":{"action":"accept","content":{"name":"Ada"}}}`)))
+	if !strings.Contains(line, `"second"`) || strings.Contains(line, `"first"`) {
+		t.Errorf("round 2: %s", line)
+	}
+	line = p.call(ask("4", retry(stateOf(t, line), `{"second":{"action":"accept","content":{"sure":true}}}`)))
+	if !strings.Contains(line, `"text":"Adatrue"`) || !strings.Contains(line, `"resultType":"complete"`) {
+		t.Errorf("end: %s", line)
+	}
+	for _, action := range []string{"decline", "cancel"} {
+		line = p.call(ask("5", retry(state, `{"first":{"action":"`+action+`"}}`)))
+		if !strings.Contains(line, "no: "+action) {
+			t.Errorf("%s: %s", action, line)
+		}
+	}
+}
+
+func TestRequestStateRefused(t *testing.T) {
+	f := newFullServer()
+	p := connect(t, f.Server)
+	state := stateOf(t, p.call(ask("1", "")))
+	answer := `{"first":{"action":"accept","content":{"name":"A"}}}`
+	tampered := state[:len(state)-2] + map[bool]string{true: "AA", false: "BB"}[!strings.HasSuffix(state, "AA")]
+	for name, line := range map[string]string{
+		"tampered":          ask("2", retry(tampered, answer)),
+		"empty":             ask("2", retry("", answer)),
+		"not a string":      ask("2", `,"requestState":5`),
+		"other arguments":   modernWith("2", "tools/call", `"name":"ask","arguments":{"x":2}`+retry(state, answer), canElicit, ""),
+		"other tool":        modernWith("2", "tools/call", `"name":"count","arguments":{"x":1}`+retry(state, answer), canElicit, ""),
+		"other method":      modernWith("2", "prompts/get", `"name":"ask","arguments":{}`+retry(state, answer), canElicit, ""),
+		"answers no object": ask("2", `,"inputResponses":[]`),
+		"answer no object":  ask("2", retry(state, `{"first":"yes"}`)),
+		"answer misshapen":  ask("2", retry(state, `{"first":{"action":"maybe"}}`)),
+		"content misfits":   ask("2", retry(state, `{"first":{"action":"accept","content":{"name":5}}}`)),
+	} {
+		if code, _, _ := errorOf(t, p.call(line)); code != -32602 {
+			t.Errorf("%s: code %d", name, code)
+		}
+	}
+	// The same arguments in another spelling are the same arguments.
+	line := p.call(modernWith("3", "tools/call", `"arguments": { "\u0078" : 1 },"name":"ask"`+retry(state, answer), canElicit, ""))
+	if !strings.Contains(line, `"second"`) {
+		t.Errorf("respelled: %s", line)
+	}
+}
+
+func TestRequestStateExpires(t *testing.T) {
+	f := newFullServer()
+	f.Options.StateTTL = time.Nanosecond
+	p := connect(t, f.Server)
+	state := stateOf(t, p.call(ask("1", "")))
+	if code, _, _ := errorOf(t, p.call(ask("2", retry(state, `{}`)))); code != -32602 {
+		t.Errorf("code %d", code)
+	}
+}
+
+func TestStateTravels(t *testing.T) {
+	p := connect(t, newFullServer().Server)
+	call := func(more string) string {
+		return p.call(modernWith("1", "tools/call", `"name":"count"`+more, canElicit, ""))
+	}
+	state := stateOf(t, call(""))
+	next := stateOf(t, call(retry(state, `{"k1":{"action":"cancel"}}`)))
+	if next == state {
+		t.Error("the state did not change")
+	}
+	if line := call(retry(next, `{"k2":{"action":"cancel"}}`)); !strings.Contains(line, `"text":"3"`) {
+		t.Errorf("got %s", line)
+	}
+}
+
+func TestRetryInAnotherProcess(t *testing.T) {
+	path := t.TempDir() + "/keys/state.key"
+	one, two := newFullServer(), newFullServer()
+	one.Sealer, two.Sealer = protocol.NewFileSealer(path), protocol.NewFileSealer(path)
+	state := stateOf(t, connect(t, one.Server).call(ask("1", "")))
+	line := connect(t, two.Server).call(ask("1", retry(state, `{"first":{"action":"decline"}}`)))
+	if !strings.Contains(line, "no: decline") {
+		t.Errorf("got %s", line)
+	}
+}
+
+func TestInputOnOtherMethods(t *testing.T) {
+	p := connect(t, newFullServer().Server)
+	for _, c := range []struct{ method, params, want string }{
+		{"prompts/get", `"name":"ask"`, `"text":"acceptB"`},
+		{"resources/read", `"uri":"test://ask"`, `"text":"accept"`},
+	} {
+		state := stateOf(t, p.call(modernWith("1", c.method, c.params, canElicit, "")))
+		line := p.call(modernWith("2", c.method, c.params+retry(state, `{"q":{"action":"accept","content":{"name":"B"}}}`), canElicit, ""))
+		if !strings.Contains(line, c.want) {
+			t.Errorf("%s: %s", c.method, line)
+		}
+	}
+}
+
+func TestCannotAsk(t *testing.T) {
+	p := connect(t, newFullServer().Server)
+	for _, declared := range []string{`{}`, `{"elicitation":{"url":{}}}`} {
+		line := p.call(modernWith("1", "tools/call", `"name":"ask","arguments":{}`, declared, ""))
+		if !strings.Contains(line, `"isError":true`) || strings.Contains(line, "input_required") {
+			t.Errorf("%s: %s", declared, line)
+		}
+	}
+	p.initialize("2025-03-26", `{"elicitation":{}}`)
+	if line := p.call(request("2", "tools/call", `{"name":"ask"}`)); !strings.Contains(line, `"isError":true`) {
+		t.Errorf("2025-03-26: %s", line)
+	}
+}
+
+func TestAskInSession(t *testing.T) {
+	for _, version := range []string{"2025-06-18", "2025-11-25"} {
+		p := connect(t, newFullServer().Server)
+		p.initialize(version, `{"elicitation":{}}`)
+		p.send(request("1", "tools/call", `{"name":"ask"}`))
+		question := p.next()
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params map[string]json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(question), &m); err != nil || m.Method != "elicitation/create" || m.Params["mode"] != nil {
+			t.Fatalf("question %s: %v", question, err)
+		}
+		// The connection is free meanwhile.
+		p.call(request("2", "ping", ""))
+		p.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":{"name":"C"}}}`)
+		question = p.next()
+		json.Unmarshal([]byte(question), &m)
+		p.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-1,"message":"the user said no"}}`)
+		if line := p.next(); !strings.Contains(line, "the user said no") || !strings.Contains(line, `"isError":true`) {
+			t.Errorf("%s: %s", version, line)
+		}
+		p.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{}}`)
+		p.quiet()
+	}
+}
+
+func TestCancelledWhileAsking(t *testing.T) {
+	p := connect(t, newFullServer().Server)
+	p.initialize("2025-11-25", canElicit)
+	p.send(request("1", "tools/call", `{"name":"ask"}`))
+	p.next()
+	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if line := p.next(); !strings.Contains(line, `"notifications/cancelled"`) {
+		t.Errorf("the question was not withdrawn: %s", line)
+	}
+	p.quiet()
+}
