@@ -1,0 +1,57 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fabro-mcp/protocol"
+)
+
+// askTimeout bounds how long one form waits for a person.
+const askTimeout = 10 * time.Minute
+
+// Outcomes of asking other than an answer.
+var (
+	// errCannotAsk: the host cannot show a form, or says so now.
+	errCannotAsk = errors.New("the host cannot ask its user")
+	// errUnanswered: nobody reacted within askTimeout.
+	errUnanswered = errors.New("nobody answered within " + askTimeout.String())
+)
+
+// pendingAsk carries an error of Exchange.Ask that must reach the protocol
+// unchanged: the peer is to collect the answers and call again.
+type pendingAsk struct{ err error }
+
+func (p *pendingAsk) Error() string { return p.err.Error() }
+func (p *pendingAsk) Unwrap() error { return p.err }
+
+// canAsk reports whether this call may put a form to a person.
+func (r *request) canAsk() bool { return r.call.CanAsk(protocol.InputForm) }
+
+// togetherSince is the first revision that takes several questions at once, in one
+// input_required; before it is one request after another.
+const togetherSince = "2026-07-28"
+
+// asksTogether reports whether the peer takes several questions at once.
+func (r *request) asksTogether() bool { return r.call.Revision() >= togetherSince }
+
+// ask puts forms to the person. The error is a *pendingAsk that the caller must
+// pass on, errCannotAsk, errUnanswered, or the end of the call.
+func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[string]protocol.InputResponse, error) {
+	r.call.SetState(r.state)
+	waiting, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	answers, err := r.call.Ask(waiting, forms...)
+	switch {
+	case err == nil:
+		return answers, nil
+	case errors.Is(err, protocol.ErrCannotAsk):
+		return nil, errCannotAsk
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case waiting.Err() != nil:
+		return nil, errUnanswered
+	}
+	return nil, &pendingAsk{err}
+}

@@ -1,0 +1,382 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"fabro-mcp/fabroapi"
+	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/tools/plain"
+)
+
+// How a gather ends.
+const (
+	endedTerminal    = "terminal"     // every run has ended
+	endedAttention   = "attention"    // every unfinished run waits for a person
+	endedDeadline    = "deadline"     // time is up
+	endedDeclined    = "declined"     // the person did not answer
+	endedInputClosed = "input_closed" // the host is going away
+)
+
+// progressEvery is how often a waiting gather reports, for hosts that give up on a
+// silent call.
+const progressEvery = 5 * time.Second
+
+// gatherState is what a gather keeps while the peer collects answers.
+type gatherState struct {
+	Runs    []string  `json:"runs"` // ids, in the order of the arguments
+	Started time.Time `json:"started"`
+	// Used is the waiting time spent so far; a person's time does not count.
+	Used time.Duration `json:"used"`
+	// Asked are the questions that the peer is putting to the person, by id, with
+	// their runs.
+	Asked map[string]string `json:"asked,omitempty"`
+	// Answered are those that this gather has answered.
+	Answered []string `json:"answered,omitempty"`
+}
+
+type gatherResult struct {
+	Runs       []runSummary `json:"runs"`
+	TimedOut   bool         `json:"timed_out"`
+	Elapsed    int64        `json:"elapsed_seconds"`
+	EndedBy    string       `json:"ended_by"`
+	WaitingFor []waitingFor `json:"waiting_for"`
+	Notes      []string     `json:"notes"`
+}
+
+const gatherSchema = `{"type":"object","properties":{"runs":{"type":"array","items":` + summarySchema + `},"timed_out":{"type":"boolean"},` +
+	`"elapsed_seconds":{"type":"integer","minimum":0},` +
+	`"ended_by":{"type":"string","enum":["terminal","attention","deadline","declined","input_closed"]},` +
+	`"waiting_for":{"type":"array","description":"Questions that wait for a person","items":` + waitingSchema + `},` +
+	`"notes":{"type":"array","items":{"type":"string"}}},` +
+	`"required":["runs","timed_out","elapsed_seconds","ended_by","waiting_for","notes"]}`
+
+// gathering is one wait.
+type gathering struct {
+	r       *request
+	p       *gatherParams
+	f       *follower
+	order   []*followed // as asked for, duplicates included
+	state   *gatherState
+	window  time.Duration // how long this call may wait in all
+	capped  bool          // window was shortened by --max-wait
+	began   time.Time     // of this round
+	paused  time.Duration // spent by the person in this round
+	endedBy string
+	notes   []string
+	skip    map[string]bool // questions that make no form, by id
+}
+
+func (p *gatherParams) run(ctx context.Context, r *request) (*reply, error) {
+	g := &gathering{r: r, p: p, began: r.now(), state: r.state.Gather, skip: map[string]bool{}}
+	g.window = time.Duration(p.Timeout.Value) * time.Second
+	if limit := r.cfg.MaxWait; limit > 0 && g.window > limit {
+		g.window, g.capped = limit, true
+	}
+	client, err := r.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.find(ctx, client); err != nil {
+		return nil, err
+	}
+	g.f.start(ctx)
+	defer g.f.close()
+	if err := g.takeAnswers(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.wait(ctx); err != nil {
+		return nil, err
+	}
+	return g.reply(), nil
+}
+
+// find resolves the runs, or takes up those of the earlier rounds.
+func (g *gathering) find(ctx context.Context, client *fabroapi.Client) error {
+	selectors := g.p.RunIDs.Value
+	if g.state != nil {
+		selectors = g.state.Runs
+	} else {
+		g.state = &gatherState{Started: g.began}
+	}
+	runs, err := resolve(ctx, client, selectors)
+	if err != nil {
+		return err
+	}
+	g.state.Runs = nil
+	distinct := map[string]*wire.Run{}
+	var unique []*wire.Run
+	for _, run := range runs {
+		g.state.Runs = append(g.state.Runs, run.ID)
+		if distinct[run.ID] == nil {
+			distinct[run.ID] = run
+			unique = append(unique, run)
+		}
+	}
+	g.f = newFollower(client, unique, g.r.now)
+	byID := map[string]*followed{}
+	for _, w := range g.f.runs {
+		byID[w.id] = w
+		for _, q := range g.state.Answered {
+			w.answered[q] = true
+		}
+	}
+	for _, run := range runs {
+		g.order = append(g.order, byID[run.ID])
+	}
+	g.r.state.Gather = g.state
+	return nil
+}
+
+// left is the waiting time that remains.
+func (g *gathering) left() time.Duration {
+	return g.window - g.used()
+}
+
+// used is the waiting time spent in all rounds, without the person's.
+func (g *gathering) used() time.Duration {
+	return g.state.Used + g.r.now().Sub(g.began) - g.paused
+}
+
+// wait looks, asks and waits until one of the ends is reached.
+func (g *gathering) wait(ctx context.Context) error {
+	poll := time.Duration(g.p.Poll.Value) * time.Second
+	progress := time.NewTicker(progressEvery)
+	defer progress.Stop()
+	last := false // the look at the deadline has been made
+	for {
+		g.f.look(ctx, poll, last)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if g.endedBy = g.ended(); g.endedBy != "" {
+			return nil
+		}
+		if asked, err := g.askOpen(ctx); err != nil {
+			return err
+		} else if g.endedBy != "" {
+			return nil
+		} else if asked {
+			continue
+		}
+		if g.attention() {
+			g.endedBy = endedAttention
+			return nil
+		}
+		if g.left() <= 0 {
+			if last || g.window == 0 {
+				g.endedBy = endedDeadline
+				return nil
+			}
+			last = true
+			continue
+		}
+		g.report()
+		timer := time.NewTimer(min(g.left(), g.f.nextLook(poll)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-g.r.call.InputClosed():
+			g.endedBy = endedInputClosed
+			timer.Stop()
+			return nil
+		case <-g.f.wake:
+		case <-progress.C:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// ended reports whether every run has ended.
+func (g *gathering) ended() string {
+	for _, w := range g.f.runs {
+		if !w.ended() {
+			return ""
+		}
+	}
+	return endedTerminal
+}
+
+// attention reports whether until is attention and every unfinished run waits for
+// a person.
+func (g *gathering) attention() bool {
+	if g.p.Until != untilAttention {
+		return false
+	}
+	for _, w := range g.f.runs {
+		if !w.ended() && !w.waitsForPerson() {
+			return false
+		}
+		if w.run.Lifecycle.Status.Kind == wire.StatusBlocked && len(w.open()) == 0 {
+			return false // answered; the run is about to go on
+		}
+	}
+	return true
+}
+
+// report tells the host how far the runs are.
+func (g *gathering) report() {
+	if !g.r.call.HasProgress() {
+		return
+	}
+	g.r.call.Progress(g.used().Seconds(), g.window.Seconds(), statusLine(g.f.runs))
+}
+
+// statusLine says in a line how far some runs are.
+func statusLine(runs []*followed) string {
+	ended := 0
+	var parts []string
+	for _, w := range runs {
+		if w.ended() {
+			ended++
+			continue
+		}
+		if len(parts) == 3 {
+			continue
+		}
+		part := fmt.Sprintf("%s %s", workflowLabel(w.run), w.run.Lifecycle.Status)
+		if open := w.open(); len(open) > 0 {
+			part = fmt.Sprintf("%s (%s) waits for an answer: %s", workflowLabel(w.run), w.id, plain.Line(open[0].Text, 120))
+		} else if stage := w.currentStage(); stage != "" && w.run.Lifecycle.Status.Kind == wire.StatusRunning {
+			part += ": " + plain.Line(stage, 60)
+		}
+		parts = append(parts, part)
+	}
+	if rest := len(runs) - ended - len(parts); rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", rest))
+	}
+	line := fmt.Sprintf("%d of %d run(s) ended", ended, len(runs))
+	if len(parts) > 0 {
+		line += "; " + strings.Join(parts, "; ")
+	}
+	return line
+}
+
+// result is where the runs stand.
+func (g *gathering) result() gatherResult {
+	out := gatherResult{
+		Runs: []runSummary{}, WaitingFor: []waitingFor{}, Notes: append([]string{}, g.notes...),
+		EndedBy: g.endedBy, TimedOut: g.endedBy == endedDeadline,
+		Elapsed: int64(g.r.now().Sub(g.state.Started) / time.Second),
+	}
+	for _, w := range g.order {
+		s := summarize(w.run)
+		if w.gone {
+			gone := "deleted"
+			s.Status, s.StatusReason = "gone", &gone
+		}
+		out.Runs = append(out.Runs, s)
+	}
+	for _, w := range g.f.runs {
+		if w.gone {
+			out.Notes = append(out.Notes, w.id+" was deleted meanwhile")
+		}
+		if w.err != nil {
+			out.Notes = append(out.Notes, fmt.Sprintf("%s could not be read just now (%s); its last known state is shown", w.id, plain.Line(w.err.Error(), 200)))
+		}
+		for _, q := range w.open() {
+			out.WaitingFor = append(out.WaitingFor, g.r.waiting(w.id, &q))
+		}
+	}
+	return out
+}
+
+func (g *gathering) reply() *reply {
+	out := g.result()
+	return &reply{text: g.r.gatherText(&out, g.f.runs, g.capped), structured: out, links: runLinks(g.f.runs)}
+}
+
+// gatherText is the result for who reads no structured values.
+func (h *host) gatherText(out *gatherResult, runs []*followed, capped bool) string {
+	page := &plain.Page{Rest: "The structured result has all runs; gather fewer runs at a time, or read one with " + nameGet + "."}
+	ended := 0
+	for _, w := range runs {
+		if w.ended() {
+			ended++
+		}
+	}
+	page.Line("%s", gatherHeadline(out, ended, len(runs), capped))
+	for _, w := range runs {
+		if w.gone {
+			page.Line("%s: gone, it was deleted meanwhile", w.id)
+			continue
+		}
+		page.Line("%s", h.runLine(w.run))
+		quoteError(page, w.run)
+	}
+	for i := range out.WaitingFor {
+		h.pageQuestion(page, &out.WaitingFor[i])
+	}
+	for _, note := range out.Notes {
+		page.Line("Note: %s.", strings.TrimSuffix(note, "."))
+	}
+	return page.String()
+}
+
+func gatherHeadline(out *gatherResult, ended, all int, capped bool) string {
+	s := fmt.Sprintf("%d of %d run(s) ended, waited %d s.", ended, all, out.Elapsed)
+	switch out.EndedBy {
+	case endedAttention:
+		s += " Every unfinished run waits for a person."
+	case endedDeadline:
+		s += " Time is up"
+		if capped {
+			s += ": this server caps one call (--max-wait)"
+		}
+		s += ". Call " + nameGather + " again to go on waiting."
+	case endedDeclined:
+		s += " The person did not answer; nothing was answered for them."
+	case endedInputClosed:
+		s += " The host is going away; the runs go on."
+	}
+	return s
+}
+
+// noteAnswer keeps for the result what became of an answer.
+func (g *gathering) noteAnswer(w *followed, q *wire.Question, answer wire.SubmitAnswer, err error) {
+	w.answered[q.ID] = true
+	g.state.Answered = append(g.state.Answered, q.ID)
+	switch {
+	case err == nil:
+		g.notes = append(g.notes, fmt.Sprintf("the person answered question %s of %s: %s", q.ID, w.id, answerText(q, answer)))
+	case isConflict(err) || isGone(err):
+		g.notes = append(g.notes, fmt.Sprintf("question %s of %s was answered elsewhere meanwhile", q.ID, w.id))
+	}
+	w.set(func() { w.marked = true })
+}
+
+// answerText shows an answer in a line.
+func answerText(q *wire.Question, a wire.SubmitAnswer) string {
+	label := func(key string) string {
+		for _, o := range q.Options {
+			if o.Key == key && o.Label != key {
+				return key + " (" + plain.Line(o.Label, 60) + ")"
+			}
+		}
+		return key
+	}
+	switch a.Kind {
+	case wire.AnswerSelected:
+		return label(a.OptionKey)
+	case wire.AnswerMultiSelected:
+		if len(a.OptionKeys) == 0 {
+			return "nothing selected"
+		}
+		labels := make([]string, len(a.OptionKeys))
+		for i, key := range a.OptionKeys {
+			labels[i] = label(key)
+		}
+		return strings.Join(labels, ", ")
+	case wire.AnswerText:
+		return fmt.Sprintf("%q", plain.Line(a.Text, 120))
+	}
+	return a.Kind
+}
+
+// errAnswerRefused: the API did not take an answer that fits the question.
+var errAnswerRefused = errors.New("the answer was not accepted")

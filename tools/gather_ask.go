@@ -1,0 +1,146 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/protocol"
+)
+
+// openQuestion is a question together with its run.
+type openQuestion struct {
+	w *followed
+	q wire.Question
+}
+
+// questionsOf collects the open questions of all runs, each key once.
+func questionsOf(runs []*followed) []openQuestion {
+	var out []openQuestion
+	seen := map[string]bool{}
+	for _, w := range runs {
+		if w.gone || w.run == nil {
+			continue
+		}
+		for _, q := range w.open() {
+			if !seen[q.ID] {
+				seen[q.ID] = true
+				out = append(out, openQuestion{w, q})
+			}
+		}
+	}
+	return out
+}
+
+// takeAnswers passes on the answers of the round before. A question that is no
+// longer open was answered elsewhere, which is no error.
+func (g *gathering) takeAnswers(ctx context.Context) error {
+	if len(g.state.Asked) == 0 {
+		return nil
+	}
+	asked := g.state.Asked
+	g.f.look(ctx, 0, true)
+	var open []openQuestion
+	for _, o := range questionsOf(g.f.runs) {
+		if asked[o.q.ID] == o.w.id {
+			open = append(open, o)
+		}
+	}
+	if len(open) == 0 {
+		g.state.Asked = nil
+		return nil
+	}
+	return g.put(ctx, open)
+}
+
+// askOpen puts the open questions to the person, where the host can. It reports
+// whether it did; endedBy is set when the person did not answer.
+func (g *gathering) askOpen(ctx context.Context) (bool, error) {
+	if g.r.cfg.ReadOnly || !g.r.canAsk() {
+		return false, nil
+	}
+	var open []openQuestion
+	for _, o := range questionsOf(g.f.runs) {
+		if !g.skip[o.q.ID] {
+			open = append(open, o)
+		}
+	}
+	if len(open) == 0 {
+		return false, nil
+	}
+	if !g.r.asksTogether() {
+		open = open[:1]
+	}
+	return true, g.put(ctx, open)
+}
+
+// put shows questions as forms and passes the answers on.
+func (g *gathering) put(ctx context.Context, open []openQuestion) error {
+	forms := make([]protocol.InputRequest, 0, len(open))
+	asked := map[string]string{}
+	for _, o := range open {
+		form, err := questionForm(o.w.run, &o.q, g.r.call.Revision())
+		if err != nil {
+			g.notes = append(g.notes, err.Error())
+			g.skip[o.q.ID] = true
+			continue
+		}
+		asked[o.q.ID] = o.w.id
+		forms = append(forms, protocol.InputRequest{Key: o.q.ID, Form: &form})
+	}
+	if len(forms) == 0 {
+		return nil
+	}
+	began := g.r.now()
+	kept := *g.state
+	kept.Asked, kept.Used = asked, g.used()
+	g.r.state.Gather = &kept
+	answers, err := g.r.ask(ctx, forms...)
+	g.paused += g.r.now().Sub(began)
+	g.r.state.Gather, g.state.Asked = g.state, nil
+	switch {
+	case errors.Is(err, errCannotAsk):
+		for _, o := range open { // the result carries the questions instead
+			g.notes = append(g.notes, fmt.Sprintf("the host could not show question %s", o.q.ID))
+		}
+		g.endedBy = endedDeclined
+		return nil
+	case errors.Is(err, errUnanswered):
+		g.notes = append(g.notes, err.Error())
+		g.endedBy = endedDeclined
+		return nil
+	case errors.Is(err, protocol.ErrInputClosed):
+		g.endedBy = endedInputClosed
+		return nil
+	case err != nil:
+		return err
+	}
+	for _, o := range open {
+		answer := answers[o.q.ID].Elicit
+		if answer == nil || answer.Action != "accept" {
+			g.endedBy = endedDeclined
+			continue
+		}
+		if err := g.submit(ctx, o, answer.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submit passes one answer on.
+func (g *gathering) submit(ctx context.Context, o openQuestion, content map[string]any) error {
+	answer, err := formAnswerOf(&o.q, content)
+	if err != nil {
+		g.notes = append(g.notes, err.Error())
+		g.endedBy = endedDeclined
+		return nil
+	}
+	err = g.r.submitAnswer(ctx, g.f.client, o.w.id, o.q.ID, answer)
+	if err != nil && !isConflict(err) && !isGone(err) {
+		return fmt.Errorf("%w by question %s of %s: %w", errAnswerRefused, o.q.ID, o.w.id, err)
+	}
+	g.noteAnswer(o.w, &o.q, answer, err)
+	return nil
+}
