@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"fabro-mcp/protocol"
@@ -17,6 +18,9 @@ var (
 	errCannotAsk = errors.New("the host cannot ask its user")
 	// errUnanswered: nobody reacted within askTimeout.
 	errUnanswered = errors.New("nobody answered within " + askTimeout.String())
+	// errAskFailed: the host was asked and answered with an error, or with
+	// something that is no answer.
+	errAskFailed = errors.New("the host could not ask its user")
 )
 
 // pendingAsk carries an error of Exchange.Ask that must reach the protocol
@@ -37,7 +41,7 @@ const togetherSince = "2026-07-28"
 func (r *request) asksTogether() bool { return r.call.Revision() >= togetherSince }
 
 // ask puts forms to the person. The error is a *pendingAsk that the caller must
-// pass on, errCannotAsk, errUnanswered, or the end of the call.
+// pass on, errCannotAsk, errUnanswered, errAskFailed, or the end of the call.
 func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[string]protocol.InputResponse, error) {
 	r.call.SetState(r.state)
 	waiting, cancel := context.WithTimeout(ctx, askTimeout)
@@ -52,6 +56,10 @@ func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[
 		return nil, ctx.Err()
 	case waiting.Err() != nil:
 		return nil, errUnanswered
+	case errors.Is(err, protocol.ErrInputClosed):
+		return nil, protocol.ErrInputClosed
+	case !r.asksTogether():
+		return nil, fmt.Errorf("%w: %w", errAskFailed, err)
 	}
 	return nil, &pendingAsk{err}
 }

@@ -24,6 +24,8 @@ type request struct {
 type roundState struct {
 	// Chosen are values picked for missing arguments, by the argument's path.
 	Chosen map[string]string `json:"chosen,omitempty"`
+	// Offered are the candidates that were shown for them.
+	Offered map[string][]formChoice `json:"offered,omitempty"`
 	// Gather is where a gather stands.
 	Gather *gatherState `json:"gather,omitempty"`
 }

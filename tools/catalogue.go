@@ -72,6 +72,31 @@ func catalogue(readOnly bool) []*toolSpec {
 			description: "Lists, shows or searches the stored events of one run, oldest or newest first.",
 			output:      eventsSchema, make: func() operation { return new(eventsParams) },
 		},
+		{
+			name: nameDiagnose, title: "Diagnose a run", toolset: toolsetInsight, readOnly: true, idempotent: true,
+			description: "Says in one call why a run failed, or what it waits for: the failed stage, its error, the last lines of its log, and the likely next step.",
+			output:      diagnoseSchema, make: func() operation { return new(diagnoseParams) },
+		},
+		{
+			name: nameLogs, title: "Read a stage's log", toolset: toolsetInsight, readOnly: true, idempotent: true,
+			description: "Reads what a command stage wrote: the last lines, on from a byte offset, or the lines that contain a text.",
+			output:      logsSchema, make: func() operation { return new(logsParams) },
+		},
+		{
+			name: nameWorkflowList, title: "List workflows", toolset: toolsetInsight, readOnly: true, idempotent: true,
+			description: "Lists the workflows that can be run by name, of the project and of the user. Needs no Fabro server.",
+			output:      workflowListSchema, make: func() operation { return new(workflowListParams) },
+		},
+		{
+			name: nameWorkflowValidate, title: "Check a workflow", toolset: toolsetInsight, readOnly: true, idempotent: true,
+			description: "Checks a workflow as fabro_run_create would and reports what is wrong with file, line and column. Runs nothing and needs no Fabro server.",
+			output:      validateSchema, make: func() operation { return new(workflowValidateParams) },
+		},
+		{
+			name: nameAgentAudit, title: "What agents changed", toolset: toolsetInsight, readOnly: true, idempotent: true,
+			description: "Lists the calls through this server that changed something, newest first: time, tool, client, arguments without secrets, outcome.",
+			output:      auditSchema, make: func() operation { return new(auditParams) },
+		},
 	}
 }
 
@@ -99,7 +124,8 @@ func (h *host) publish(t *toolSpec) protocol.Tool {
 		Annotations: &protocol.ToolAnnotations{
 			Title: t.title, ReadOnly: flag(t.readOnly), Destructive: flag(t.destructive), Idempotent: flag(t.idempotent), OpenWorld: flag(!t.readOnly),
 		},
-		Waits: t.waits,
+		ChecksArguments: true,
+		Waits:           t.waits,
 		Call: func(ctx context.Context, call *protocol.ToolCall) (*protocol.ToolResult, error) {
 			return h.call(ctx, t, call)
 		},

@@ -106,7 +106,7 @@ func (g *gathering) put(ctx context.Context, open []openQuestion) error {
 		}
 		g.endedBy = endedDeclined
 		return nil
-	case errors.Is(err, errUnanswered):
+	case errors.Is(err, errUnanswered), errors.Is(err, errAskFailed):
 		g.notes = append(g.notes, err.Error())
 		g.endedBy = endedDeclined
 		return nil

@@ -35,9 +35,17 @@ func (r *request) chooseFor(ctx context.Context, key, what, message string, cand
 	if value, done := r.state.Chosen[key]; done {
 		return value, nil
 	}
+	// A repeated call sees the candidates of the first, whatever happened since.
+	if offered, again := r.state.Offered[key]; again {
+		candidates = offered
+	}
 	if len(candidates) == 0 {
 		return "", errNoCandidates
 	}
+	if r.state.Offered == nil {
+		r.state.Offered = map[string][]formChoice{}
+	}
+	r.state.Offered[key] = candidates
 	schema := formSchema{Type: "object", Required: []string{"choice"}, Properties: map[string]formProperty{
 		"choice": {Type: "string", Title: strings.ToUpper(what[:1]) + what[1:], OneOf: candidates},
 	}}
@@ -49,7 +57,7 @@ func (r *request) chooseFor(ctx context.Context, key, what, message string, cand
 	switch {
 	case errors.Is(err, errCannotAsk):
 		return "", errNoCandidates
-	case errors.Is(err, errUnanswered):
+	case errors.Is(err, errUnanswered), errors.Is(err, errAskFailed):
 		return "", &errNotChosen{what}
 	case err != nil:
 		return "", err

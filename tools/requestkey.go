@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -186,8 +187,17 @@ func (k *keyStore) sweep(now time.Time) {
 	}
 }
 
-// digest identifies arguments.
+// digest identifies arguments, whatever their order and white space.
 func digest(arguments json.RawMessage) string {
-	sum := sha256.Sum256(arguments)
+	dec := json.NewDecoder(bytes.NewReader(arguments))
+	dec.UseNumber()
+	var v any
+	canonical := []byte(arguments)
+	if dec.Decode(&v) == nil {
+		if b, err := json.Marshal(v); err == nil { // sorts the members
+			canonical = b
+		}
+	}
+	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:])
 }

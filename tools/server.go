@@ -84,6 +84,9 @@ func newHost(cfg Config) (*host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Version == "" {
+		cfg.Version = "dev"
+	}
 	h := &host{cfg: cfg, log: cfg.Logger, now: time.Now, offered: map[string]bool{}}
 	var err error
 	if h.tools, err = selectTools(cfg); err != nil {
@@ -112,7 +115,8 @@ func newHost(cfg Config) (*host, error) {
 		Completions:  &completer{host: h},
 		Logging:      true,
 		Sealer:       sealer,
-		Options:      protocol.Options{Logger: cfg.Logger},
+		// What is offered depends on how the process was started and on nothing else.
+		Options: protocol.Options{Logger: cfg.Logger, StaticLists: true, ListTTL: time.Hour},
 	}
 	for _, t := range h.tools {
 		h.server.Tools = append(h.server.Tools, h.publish(t))
@@ -163,7 +167,7 @@ func selectTools(cfg Config) ([]*toolSpec, error) {
 }
 
 func unknownName(what, name string, known []string) error {
-	near := ""
+	near := "."
 	if n := args.Nearest(name, known); n != "" {
 		near = fmt.Sprintf("; did you mean %q?", n)
 	}

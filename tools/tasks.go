@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"fabro-mcp/fabroapi"
@@ -24,12 +23,7 @@ const (
 // waits for, so every process that has the key of sealed state can answer for it.
 // Only what cannot be derived is stored: that a task was cancelled, and its final
 // result.
-type gatherTasks struct {
-	host *host
-
-	mu      sync.Mutex // protects the fields below
-	watched map[string]bool
-}
+type gatherTasks struct{ host *host }
 
 // CreateTask makes a task of a gather. What keeps it from becoming one (arguments
 // that are wrong or missing, runs that do not exist) the call itself says better.
@@ -61,6 +55,9 @@ func (t *gatherTasks) CreateTask(ctx context.Context, call *protocol.ToolCall, t
 		spec.Runs = append(spec.Runs, run.ID)
 	}
 	id, err := t.host.tasks.seal(spec, client.Target().String())
+	if errors.Is(err, protocol.ErrNoTask) {
+		return nil, protocol.ErrNoTask
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -328,5 +325,3 @@ func (w *followed) findStage(ctx context.Context, client *fabroapi.Client) {
 		w.note(&page.Data[i])
 	}
 }
-
-var errNoKey = errors.New("task ids cannot be made")

@@ -135,6 +135,8 @@ func (f Fields) unknown(at, name string) error {
 	}
 	if near := Nearest(name, f.Names()); near != "" {
 		fmt.Fprintf(&b, "; did you mean %q?", near)
+	} else {
+		b.WriteByte('.')
 	}
 	fmt.Fprintf(&b, " Known fields: %s", strings.Join(f.Names(), ", "))
 	return &Error{Text: b.String()}

@@ -18,7 +18,9 @@ func Nearest(name string, known []string) string {
 		if d > longer/3+1 || d >= longer {
 			continue
 		}
-		if bestDistance < 0 || d < bestDistance {
+		// Of two that are as near, the one with the same beginning is meant.
+		sameStart := folded != "" && candidate != "" && folded[0] == candidate[0]
+		if bestDistance < 0 || d < bestDistance || d == bestDistance && sameStart && fold(best)[0] != folded[0] {
 			best, bestDistance = k, d
 		}
 	}

@@ -1,0 +1,262 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"fabro-mcp/transport"
+)
+
+// The revisions that sessions speak.
+const (
+	rev2024 = "2024-11-05"
+	rev2506 = "2025-06-18"
+	rev2511 = "2025-11-25"
+	rev2607 = "2026-07-28"
+)
+
+// session is a scripted client on a stream in memory.
+type session struct {
+	t        *testing.T
+	stream   *transport.LineStream
+	revision string
+	caps     map[string]any
+	// answer fills in a form; nil refuses to be asked. It returns the result of
+	// elicitation/create.
+	answer func(params map[string]any) map[string]any
+
+	mu      sync.Mutex // protects the fields below
+	nextID  int
+	waiting map[string]chan map[string]any
+	notes   []map[string]any
+	noted   chan struct{} // one for each notification, never blocking the reader
+	asked   []map[string]any
+}
+
+// open starts a server and a client that speaks a revision. elicits declares that
+// forms can be shown.
+func open(t *testing.T, cfg Config, revision string, answer func(map[string]any) map[string]any) *session {
+	t.Helper()
+	server, err := NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, ours := transport.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, theirs) }()
+	s := &session{t: t, stream: ours, revision: revision, answer: answer, waiting: map[string]chan map[string]any{}, noted: make(chan struct{}, 10_000), caps: map[string]any{}}
+	if answer != nil {
+		s.caps["elicitation"] = map[string]any{}
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		s.read()
+	}()
+	t.Cleanup(func() {
+		ours.Close()
+		cancel()
+		select {
+		case <-done:
+		case <-time.After(20 * time.Second):
+			t.Error("the server did not end")
+		}
+		<-read
+	})
+	if revision != rev2607 {
+		s.request("initialize", map[string]any{"protocolVersion": revision, "capabilities": s.caps, "clientInfo": map[string]any{"name": "test", "version": "1"}})
+		s.write(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	}
+	return s
+}
+
+func (s *session) write(v any) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.stream.WriteFrames(line) // fails only when the test is over
+}
+
+func (s *session) read() {
+	for {
+		frame, err := s.stream.ReadFrame()
+		if err != nil {
+			return
+		}
+		var m map[string]any
+		if err := json.Unmarshal(frame, &m); err != nil {
+			s.t.Errorf("not JSON: %s", frame)
+			return
+		}
+		method, isCall := m["method"].(string)
+		id, hasID := m["id"]
+		switch {
+		case isCall && hasID:
+			params, _ := m["params"].(map[string]any)
+			s.mu.Lock()
+			s.asked = append(s.asked, params)
+			s.mu.Unlock()
+			if method != "elicitation/create" || s.answer == nil {
+				s.write(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": -32601, "message": "no"}})
+				continue
+			}
+			go s.write(map[string]any{"jsonrpc": "2.0", "id": id, "result": s.answer(params)})
+		case isCall:
+			s.mu.Lock()
+			s.notes = append(s.notes, m)
+			s.mu.Unlock()
+			select {
+			case s.noted <- struct{}{}:
+			default:
+			}
+		default:
+			s.mu.Lock()
+			reply := s.waiting[fmt.Sprint(id)]
+			delete(s.waiting, fmt.Sprint(id))
+			s.mu.Unlock()
+			if reply != nil {
+				reply <- m
+			}
+		}
+	}
+}
+
+// begin sends a request and returns where its response will come.
+func (s *session) begin(method string, params map[string]any) <-chan map[string]any {
+	if params == nil {
+		params = map[string]any{}
+	}
+	if s.revision == rev2607 {
+		meta, _ := params["_meta"].(map[string]any)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta["io.modelcontextprotocol/protocolVersion"] = s.revision
+		meta["io.modelcontextprotocol/clientCapabilities"] = s.caps
+		meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": "test", "version": "1"}
+		params["_meta"] = meta
+	}
+	reply := make(chan map[string]any, 1)
+	s.mu.Lock()
+	s.nextID++
+	id := s.nextID
+	s.waiting[fmt.Sprint(id)] = reply
+	s.mu.Unlock()
+	s.write(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	return reply
+}
+
+func (s *session) wait(reply <-chan map[string]any, what string) map[string]any {
+	s.t.Helper()
+	select {
+	case m := <-reply:
+		return m
+	case <-time.After(30 * time.Second):
+		s.t.Fatalf("no answer to %s", what)
+		return nil
+	}
+}
+
+// request returns the result of a request; an error fails the test.
+func (s *session) request(method string, params map[string]any) map[string]any {
+	s.t.Helper()
+	m := s.wait(s.begin(method, params), method)
+	result, ok := m["result"].(map[string]any)
+	if !ok {
+		s.t.Fatalf("%s: %v", method, m)
+	}
+	return result
+}
+
+// call calls a tool to the end, answering input_required like a host would.
+func (s *session) call(tool, arguments string) *result {
+	s.t.Helper()
+	return s.finish(s.beginCall(tool, arguments, nil), tool, arguments)
+}
+
+func (s *session) beginCall(tool, arguments string, extra map[string]any) <-chan map[string]any {
+	params := map[string]any{"name": tool, "arguments": json.RawMessage(arguments)}
+	for k, v := range extra {
+		params[k] = v
+	}
+	return s.begin("tools/call", params)
+}
+
+func (s *session) finish(reply <-chan map[string]any, tool, arguments string) *result {
+	s.t.Helper()
+	for range 10 {
+		m := s.wait(reply, tool)
+		r, ok := m["result"].(map[string]any)
+		if !ok {
+			s.t.Fatalf("%s %s: %v", tool, arguments, m)
+		}
+		if r["resultType"] != "input_required" {
+			return &result{t: s.t, tool: tool, raw: r}
+		}
+		responses := map[string]any{}
+		for key, request := range r["inputRequests"].(map[string]any) {
+			params := request.(map[string]any)["params"].(map[string]any)
+			s.mu.Lock()
+			s.asked = append(s.asked, params)
+			s.mu.Unlock()
+			responses[key] = s.answer(params)
+		}
+		reply = s.beginCall(tool, arguments, map[string]any{"inputResponses": responses, "requestState": r["requestState"]})
+	}
+	s.t.Fatalf("%s: asked again and again", tool)
+	return nil
+}
+
+// forms returns the forms shown so far.
+func (s *session) forms() []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]map[string]any(nil), s.asked...)
+}
+
+// result is a tool result.
+type result struct {
+	t    *testing.T
+	tool string
+	raw  map[string]any
+}
+
+func (r *result) failed() bool { return r.raw["isError"] == true }
+
+func (r *result) text() string {
+	content, _ := r.raw["content"].([]any)
+	if len(content) == 0 {
+		return ""
+	}
+	text, _ := content[0].(map[string]any)["text"].(string)
+	return text
+}
+
+// structured decodes the structured value.
+func (r *result) structured(into any) {
+	r.t.Helper()
+	if r.failed() {
+		r.t.Fatalf("%s failed: %s", r.tool, r.text())
+	}
+	data, err := json.Marshal(r.raw["structuredContent"])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		r.t.Fatalf("%s: %v in %s", r.tool, err, data)
+	}
+}
+
+// accept answers every form with the given content.
+func accept(content map[string]any) func(map[string]any) map[string]any {
+	return func(map[string]any) map[string]any { return map[string]any{"action": "accept", "content": content} }
+}
+
+func decline(map[string]any) map[string]any { return map[string]any{"action": "decline"} }
