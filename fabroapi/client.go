@@ -62,9 +62,12 @@ type Client struct {
 	// gone is told that nothing listens at the target any more; may be nil.
 	gone func(*Client)
 
+	reviving sync.Mutex // held while the embedded server is started again
+
 	mu     sync.Mutex // protects the fields below
 	target Target
 	token  TokenSource
+	starts int // how often the embedded server has been started again
 }
 
 // NewClient makes a client. Nothing is contacted.

@@ -100,7 +100,10 @@ func (c *Connector) connect(ctx context.Context) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	storage := c.Env.StorageDir(c.StorageDir)
+	storage, err := filepath.Abs(c.Env.StorageDir(c.StorageDir))
+	if err != nil {
+		return nil, fmt.Errorf("cannot find the storage directory: %w", err)
+	}
 	if !target.IsZero() {
 		client, err := c.newClient(target, c.explicitToken(target, storage))
 		if err != nil {
@@ -247,6 +250,7 @@ func (c *Connector) forget(gone *Client) {
 	defer c.mu.Unlock()
 	if c.client == gone {
 		c.client = nil
+		gone.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 )
@@ -46,11 +47,14 @@ func (e Environment) userHome() string {
 	if e.HomeDir != "" || e.Getenv != nil {
 		return e.HomeDir
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return ""
+	if home, err := os.UserHomeDir(); err == nil {
+		return home
 	}
-	return home
+	// A host may start us without HOME; the system still knows whose process it is.
+	if who, err := user.Current(); err == nil {
+		return who.HomeDir
+	}
+	return ""
 }
 
 // SettingsPath is the user's settings file: FABRO_CONFIG, else settings.toml in

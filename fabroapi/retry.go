@@ -2,6 +2,7 @@ package fabroapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -44,6 +45,7 @@ func (c *Client) attempts(ctx context.Context, r request, read func(*http.Respon
 		if err != nil {
 			return err
 		}
+		starts := c.embeddedStarts()
 		err = c.send(ctx, r, token, read)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -57,7 +59,7 @@ func (c *Client) attempts(ctx context.Context, r request, read func(*http.Respon
 			continue
 		case !revived && notListening(err):
 			revived = true
-			again, reviveErr := c.revive(ctx)
+			again, reviveErr := c.revive(ctx, starts)
 			if reviveErr != nil {
 				return reviveErr
 			}
@@ -110,7 +112,8 @@ func passing(err error) bool {
 	}
 	var ours *timeoutError
 	var dns *net.DNSError
-	return !errors.As(err, &ours) && !errors.Is(err, fs.ErrNotExist) &&
+	var certificate *tls.CertificateVerificationError
+	return !errors.As(err, &ours) && !errors.As(err, &certificate) && !errors.Is(err, fs.ErrNotExist) &&
 		!(errors.As(err, &dns) && dns.IsNotFound)
 }
 
@@ -120,14 +123,20 @@ func notListening(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
-// revive starts the embedded server again and reports whether to repeat the
-// request. For another server it tells the connector that this one is gone.
-func (c *Client) revive(ctx context.Context) (bool, error) {
+// revive starts the embedded server again, unless somebody did since the request
+// was made, and reports whether to repeat the request. For another server it
+// tells the connector that this one is gone.
+func (c *Client) revive(ctx context.Context, starts int) (bool, error) {
 	if c.embedded == nil {
 		if c.gone != nil {
 			c.gone(c)
 		}
 		return false, nil
+	}
+	c.reviving.Lock()
+	defer c.reviving.Unlock()
+	if c.embeddedStarts() != starts {
+		return true, nil
 	}
 	target, token, err := c.embedded(ctx)
 	if err != nil {
@@ -135,9 +144,16 @@ func (c *Client) revive(ctx context.Context) (bool, error) {
 	}
 	c.mu.Lock()
 	c.target, c.token = target, token
+	c.starts++
 	c.mu.Unlock()
 	c.http.CloseIdleConnections()
 	return true, nil
+}
+
+func (c *Client) embeddedStarts() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.starts
 }
 
 func isExpired(err error) bool {

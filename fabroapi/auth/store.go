@@ -201,10 +201,14 @@ func (s Store) readLocked(ctx context.Context) (map[string]json.RawMessage, erro
 		return nil, nil // replaced as a whole, so absent means never written
 	}
 	unlock, err := s.lock(ctx, "auth.lock", false)
-	if err != nil {
+	switch {
+	case err == nil:
+		defer unlock()
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		// Nobody can write here, and a store is replaced as a whole.
+	default:
 		return nil, err
 	}
-	defer unlock()
 	_, servers, err := s.read()
 	return servers, err
 }
