@@ -59,7 +59,8 @@ func (w *walk) seed() {
 	w.ctx.set("internal.run_id", w.r.spec.RunID)
 }
 
-// resume takes up a checkpoint. The walk goes on at the node the checkpoint names; a run that had no next node ends.
+// resume takes up a checkpoint. The walk goes on at the node the checkpoint names. Without one the run had come to its
+// end: it has nothing left to do, unless it ended because its last node failed, which is then tried again.
 func (w *walk) resume(cp *Checkpoint) error {
 	for key, raw := range cp.ContextValues {
 		value, err := decodeValue(raw)
@@ -82,9 +83,13 @@ func (w *walk) resume(cp *Checkpoint) error {
 	maps.Copy(w.loops, cp.LoopFailures)
 	maps.Copy(w.restarts, cp.RestartFailures)
 	w.previous, w.lowered, w.at = cp.CurrentNode, true, nil
-	if cp.NextNode != "" {
-		if w.at = w.graph.Node(cp.NextNode); w.at == nil {
-			return fmt.Errorf("the checkpoint goes on at %q, which the workflow does not have", cp.NextNode)
+	next := cp.NextNode
+	if o := w.outcomes[cp.CurrentNode]; next == "" && o != nil && o.failed() {
+		next, w.previous = cp.CurrentNode, ""
+	}
+	if next != "" {
+		if w.at = w.graph.Node(next); w.at == nil {
+			return fmt.Errorf("the checkpoint goes on at %q, which the workflow does not have", next)
 		}
 	}
 	for _, e := range w.graph.Out(w.previous) {
