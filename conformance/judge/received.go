@@ -197,8 +197,29 @@ func (j *Judge) content(f *Frame, v *strictjson.Value, r *request) {
 		j.find(f.Revision, fmt.Sprintf("the result of %s has no resultType", r.method), "meta.result-type.present")
 		return
 	}
-	if set := schemas(f.Revision); set != nil {
-		j.schema(f, r.method, set.Response(r.method, f.Raw))
+	set := schemas(f.Revision)
+	if set == nil {
+		return
+	}
+	if err := set.Response(r.method, f.Raw); err != nil {
+		j.schema(f, r.method, err)
+		return
+	}
+	if !r.modern {
+		j.newerMembers(f, r.method, set)
+	}
+}
+
+// newerMembers warns about what only later revisions have: a peer that agreed
+// on an older one cannot know it.
+func (j *Judge) newerMembers(f *Frame, method string, set *schema.Set) {
+	result := f.Value.Get("result").Raw
+	for _, path := range set.Newer(set.ResultDefinition(method, result), result) {
+		rule := "schema.legacy-keys.hidden"
+		if path == "resultType" || path == "ttlMs" || path == "cacheScope" || strings.HasPrefix(path, "_meta") {
+			rule = "versioning.era.legacy-shape"
+		}
+		j.find(f.Revision, fmt.Sprintf("the result of %s has %s, which %s does not know", method, path, f.Revision), rule)
 	}
 }
 

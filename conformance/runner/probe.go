@@ -18,14 +18,20 @@ import (
 type Offer struct {
 	Revision     string
 	Spoken       bool
-	Why          string // when it is not spoken
-	Hung         bool   // the server did not answer in time
-	Server       string // name and version
+	Why          string          // when it is not spoken
+	Hung         bool            // the server did not answer in time
+	Server       string          // name and version
+	Also         map[string]bool // all revisions that were asked for and are spoken
 	Capabilities *strictjson.Value
-	Tools        []*strictjson.Value // as listed
+	First        *strictjson.Value              // the result of initialize or server/discover
+	Pages        map[string][]*strictjson.Value // results of each list method, by page
+	Endless      map[string]bool                // list methods whose cursors did not end
+	Tools        []*strictjson.Value            // as listed
 	Prompts      []*strictjson.Value
 	Resources    []*strictjson.Value
 	Templates    []*strictjson.Value
+
+	inspected []*report.Case
 }
 
 // probeAll asks at every revision that the jobs need, all at once, so that a
@@ -37,7 +43,8 @@ func probeAll(ctx context.Context, cfg *Config, jobs []job) map[string]*Offer {
 		wg  sync.WaitGroup
 	)
 	for _, rev := range transcript.Revisions {
-		if !slices.ContainsFunc(jobs, func(j job) bool { return j.rev == rev }) {
+		need := transcript.Need{Kind: transcript.NeedRevision, Name: rev}
+		if !slices.ContainsFunc(jobs, func(j job) bool { return j.rev == rev || slices.Contains(j.t.Needs, need) }) {
 			continue
 		}
 		wg.Go(func() {
@@ -48,12 +55,17 @@ func probeAll(ctx context.Context, cfg *Config, jobs []job) map[string]*Offer {
 		})
 	}
 	wg.Wait()
+	also := map[string]bool{}
+	for rev, o := range out {
+		also[rev] = o.Spoken
+		o.Also = also
+	}
 	return out
 }
 
 // Probe asks one fresh process what it speaks and offers at a revision.
 func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
-	o := &Offer{Revision: rev}
+	o := &Offer{Revision: rev, Pages: map[string][]*strictjson.Value{}, Endless: map[string]bool{}}
 	t := &transcript.Transcript{Path: "probe", Title: "what the server offers"}
 	p := newPlayer(ctx, cfg, job{t, rev}, &report.Case{})
 	defer p.end()
@@ -87,9 +99,39 @@ func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
 		if o.Capabilities.Get(l.capability) == nil {
 			continue
 		}
-		*l.into = p.pages(w, l.method, l.member)
+		p.pages(o, w, l.method)
+		for _, page := range o.Pages[l.method] {
+			*l.into = append(*l.into, arrayItems(page.Get(l.member))...)
+		}
+	}
+	if cfg.Inspect != nil {
+		o.inspected = cfg.Inspect(o, &Session{p, w})
 	}
 	return o
+}
+
+// Session is an open conversation with a server, for checks written in Go.
+type Session struct {
+	p *player
+	w *peer
+}
+
+// Ask sends a request (in a modern revision with _meta) and returns the whole
+// reply, or nil when none came in time.
+func (s *Session) Ask(method, params string) *strictjson.Value { return s.p.ask(s.w, method, params) }
+
+// Findings are what the judge has found in this conversation so far.
+func (s *Session) Findings() []report.Finding {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return slices.Clone(s.p.c.Findings)
+}
+
+// Wire is the exchange so far.
+func (s *Session) Wire() []report.Event {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	return slices.Clone(s.w.wire)
 }
 
 // spoken decides from the first reply whether the revision is spoken.
@@ -119,7 +161,7 @@ func (p *player) spoken(o *Offer, w *peer, method string, reply *strictjson.Valu
 		o.Why = fmt.Sprintf("the server does not speak %s: it is not among the supportedVersions of server/discover", o.Revision)
 		return false
 	}
-	o.Spoken = true
+	o.Spoken, o.First = true, result
 	o.Capabilities = result.Get("capabilities")
 	info := result.Get("serverInfo")
 	if info == nil {
@@ -172,20 +214,22 @@ func (p *player) ask(w *peer, method, params string) *strictjson.Value {
 // maxPages bounds the walk over a list whose cursors never end.
 const maxPages = 200
 
-// pages collects a list over all its pages.
-func (p *player) pages(w *peer, method, member string) []*strictjson.Value {
-	var out []*strictjson.Value
+// pages walks a list over all its pages.
+func (p *player) pages(o *Offer, w *peer, method string) {
 	params := ""
 	for range maxPages {
 		result := p.ask(w, method, params).Get("result")
-		out = append(out, arrayItems(result.Get(member))...)
+		if result == nil {
+			return
+		}
+		o.Pages[method] = append(o.Pages[method], result)
 		cursor := result.Get("nextCursor")
 		if !cursor.Is(strictjson.String) {
-			break
+			return
 		}
 		params = `{"cursor":` + string(cursor.Raw) + `}`
 	}
-	return out
+	o.Endless[method] = true
 }
 
 // whyNothingIsSpoken explains a run in which no transcript can be played.
@@ -221,6 +265,8 @@ func (o *Offer) Has(n transcript.Need, settings map[string]string) bool {
 	case transcript.NeedSetting:
 		_, ok := settings[n.Name]
 		return ok
+	case transcript.NeedRevision:
+		return o.Also[n.Name]
 	case transcript.NeedPlatform:
 		return n.Name == runtime.GOOS || n.Name == "unix" && runtime.GOOS != "windows"
 	}

@@ -41,7 +41,10 @@ type Config struct {
 	Env         []string          // nil: the harness's own
 	Verbose     bool              // keep the whole exchange of every case
 	Update      *Updates          // not nil: collect rewritten expectations
-	Progress    func(Progress)    // called from one goroutine at a time; may be nil
+	// Inspect judges, in Go, what a server offers at one revision; its cases come
+	// first in the report. It may be called for several revisions at once.
+	Inspect  func(*Offer, *Session) []*report.Case
+	Progress func(Progress) // called from one goroutine at a time; may be nil
 }
 
 // Progress is told after each case and before the first.
@@ -133,6 +136,7 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 		}
 	}
 	rep.Cases = make([]*report.Case, len(jobs))
+	defer func() { rep.Cases = append(inspected(offers), rep.Cases...) }()
 	if len(rep.Spoken) == 0 {
 		rep.Aborted = whyNothingIsSpoken(offers)
 	}
@@ -142,6 +146,16 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	}
 	rep.Duration = time.Since(rep.Started)
 	return rep, nil
+}
+
+func inspected(offers map[string]*Offer) []*report.Case {
+	var out []*report.Case
+	for _, rev := range transcript.Revisions {
+		if o := offers[rev]; o != nil {
+			out = append(out, o.inspected...)
+		}
+	}
+	return out
 }
 
 // play fills in rep.Cases, cfg.Jobs at a time.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fabro-mcp/conformance/internal/fakeserver"
+	"fabro-mcp/conformance/fakeserver"
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/transcript"
 )

@@ -119,6 +119,9 @@ func (s *scanner) headerField(t *Transcript, key string, keyAt int, value string
 			}
 			return s.err("needs: is followed by a kind and a name; kinds: %s", strings.Join(known, ", "))
 		}
+		if NeedKind(kind) == NeedRevision && !slices.Contains(Revisions, name) {
+			return s.err("unknown revision %q", name)
+		}
 		t.Needs = append(t.Needs, Need{NeedKind(kind), name})
 	case "timeout":
 		d, err := time.ParseDuration(value)

@@ -68,14 +68,15 @@ const (
 	NeedTemplate   NeedKind = "template"   // a listed resource template
 	NeedSetting    NeedKind = "setting"    // a value given with --set NAME=VALUE
 	NeedPlatform   NeedKind = "platform"   // unix, windows or a GOOS
+	NeedRevision   NeedKind = "revision"   // a further revision the server speaks
 )
 
-var needKinds = []NeedKind{NeedCapability, NeedExtension, NeedTool, NeedPrompt, NeedResource, NeedTemplate, NeedSetting, NeedPlatform}
+var needKinds = []NeedKind{NeedCapability, NeedExtension, NeedTool, NeedPrompt, NeedResource, NeedTemplate, NeedSetting, NeedPlatform, NeedRevision}
 
 // Fixture reports whether the absence of what is needed is a missing fixture
 // (untestable) and not a feature the server does not offer (not covered).
 func (n Need) Fixture() bool {
-	return n.Kind != NeedCapability && n.Kind != NeedExtension && n.Kind != NeedPlatform
+	return n.Kind != NeedCapability && n.Kind != NeedExtension && n.Kind != NeedPlatform && n.Kind != NeedRevision
 }
 
 // Pos is a place in a transcript file; lines and columns count from 1, columns
