@@ -59,6 +59,7 @@ type Client struct {
 	// embedded starts the embedded server again when it is gone; nil for any
 	// other server.
 	embedded func(ctx context.Context) (Target, TokenSource, error)
+	runID    string // of the run this process is a part of, for the embedded server
 	// gone is told that nothing listens at the target any more; may be nil.
 	gone func(*Client)
 
@@ -271,6 +272,9 @@ func (c *Client) send(ctx context.Context, r request, token string, read func(*h
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if c.runID != "" {
+		req.Header.Set(RunHeader, c.runID)
+	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

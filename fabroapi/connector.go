@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
+
 	"fabro-mcp/fabroapi/auth"
 	"fabro-mcp/fabroapi/wire"
 )
@@ -229,6 +231,9 @@ func (c *Connector) connectEmbedded(ctx context.Context, storage string) (*Clien
 		return nil, err
 	}
 	client.embedded = start
+	if _, err := ulid.ParseStrict(c.Env.Get("FABRO_RUN_ID")); err == nil {
+		client.runID = c.Env.Get("FABRO_RUN_ID")
+	}
 	return client, nil
 }
 

@@ -27,11 +27,16 @@ func TestMain(m *testing.M) {
 		askHealth(address)
 		os.Exit(0)
 	}
+	if storage := os.Getenv(serveHelper); storage != "" {
+		os.Exit(serveEmbedded(storage))
+	}
 	if address := os.Getenv(proxyHelper); address != "" {
 		askThroughConnector(address)
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	// The goroutine that waits for a daemon ends when the daemon's process does,
+	// which a stopped one takes its time for under the race detector.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os.(*Process).Wait"))
 }
 
 const (

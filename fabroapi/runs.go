@@ -148,6 +148,11 @@ func getList[T any](ctx context.Context, c *Client, path string) (*wire.List[T],
 // the embedded server with POST /runs. It is sent to no other server.
 const AgentCommandHeader = "X-Fabro-Agent-Command"
 
+// RunHeader carries the id of the run whose stage this process is part of, to
+// the embedded server with every request: what the process does is then the
+// run's doing.
+const RunHeader = "X-Fabro-Run-Id"
+
 // CreateRun creates a run from a manifest; its status is submitted, nothing runs
 // before StartRun. The agent command of the manifest, if any, is passed on to
 // the embedded server only.
