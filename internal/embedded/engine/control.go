@@ -65,7 +65,7 @@ func (c *Control) hold(ctx context.Context, paused func() error) error {
 		select {
 		case <-gate:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return errAborted
 		}
 	}
 }

@@ -3,9 +3,12 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -18,6 +21,39 @@ const needsGate = true
 func gated(path string, args []string) *exec.Cmd {
 	const wait = `IFS= read -r _ <&3 || exit 126; exec 3<&-; exec "$@"`
 	return exec.Command("/bin/sh", append([]string{"-c", wait, "fabro", path}, args...)...)
+}
+
+// lookPath finds a program in the PATH of the environment it will have, which need not be our own. A name with a slash
+// is looked for from the directory it will run in.
+func lookPath(name, dir string, env []string) (string, error) {
+	executable := func(path string) bool {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
+	}
+	if strings.Contains(name, "/") {
+		if executable(name) {
+			return name, nil
+		}
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	}
+	search := ""
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			search = value
+		}
+	}
+	for _, folder := range filepath.SplitList(search) {
+		if path := filepath.Join(cmp.Or(folder, "."), name); executable(path) {
+			if !strings.Contains(path, "/") {
+				path = "./" + path
+			}
+			return path, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
 func setGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -15,6 +15,9 @@ const needsGate = false
 
 func gated(path string, args []string) *exec.Cmd { return exec.Command(path, args...) }
 
+// lookPath looks in our own PATH; the rules of Windows for it are not worth repeating.
+func lookPath(name, _ string, _ []string) (string, error) { return exec.LookPath(name) }
+
 func setGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }

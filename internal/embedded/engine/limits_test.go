@@ -251,6 +251,32 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// A run that is paused while its last question is open does not end before it goes on.
+func TestPauseBeforeTheEnd(t *testing.T) {
+	tr := newTrial(t, frame(`ask [shape=hexagon] start -> ask -> exit`))
+	tr.spec.Control = NewControl()
+	desk := &gatedDesk{open: make(chan struct{})}
+	ended := make(chan Result, 1)
+	go func() {
+		result, err := Run(t.Context(), tr.spec, tr.journal, desk)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- result
+	}()
+	tr.journal.await(t, "run.blocked", 1)
+	tr.spec.Control.PausedAlready()
+	close(desk.open)
+	tr.journal.await(t, "checkpoint.completed", 2)
+	if n := len(only(tr.journal.lines(t), "run.completed")); n != 0 {
+		t.Error("the run ended while it was paused")
+	}
+	tr.spec.Control.Unpause()
+	if result := <-ended; status(result) != "succeeded(completed)" {
+		t.Error(status(result))
+	}
+}
+
 func TestPauseThenCancel(t *testing.T) {
 	tr := newTrial(t, frame(`a [script="true"] start -> a -> exit`))
 	tr.spec.Control = NewControl()

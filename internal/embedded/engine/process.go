@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 )
@@ -39,7 +38,8 @@ type exit struct {
 
 // processes starts the processes of one run and sees to their end: each is the leader of a group of its own; when its
 // context is done the group gets SIGTERM and after a grace SIGKILL; what a process leaves running in its group may go on
-// (a server that a later stage tests) until the run ends.
+// (a server that a later stage tests) until the run ends. A process that leaves its group on purpose (setsid) is out of
+// reach.
 type processes struct {
 	record    string // file that names the groups for KillLeftovers; "" for none
 	termGrace time.Duration
@@ -57,7 +57,7 @@ type lingering struct {
 
 // run starts p and waits for its end. An error means that it could not be started.
 func (ps *processes) run(ctx context.Context, p process) (exit, error) {
-	path, err := exec.LookPath(p.argv[0])
+	path, err := lookPath(p.argv[0], p.dir, p.env)
 	if err != nil {
 		return exit{}, err
 	}

@@ -262,6 +262,45 @@ func TestCommandLogUnwritable(t *testing.T) {
 	}
 }
 
+// The settings may name another directory; one of a container is not looked for here, and a notice says where the run is.
+func TestWorkingDirectoryOfSettings(t *testing.T) {
+	c := compileText(t, frame(`a [script="pwd -P"] start -> a -> exit`))
+	c.Settings.WorkingDir = "sub"
+	tr := trialOf(t, c)
+	if err := os.Mkdir(filepath.Join(tr.spec.Cwd, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, got := tr.run()
+	dir, _ := filepath.EvalSymlinks(tr.spec.Cwd)
+	if text := outputText(t, tr, only(got, "command.completed")[0]); text != filepath.Join(dir, "sub")+"\n" {
+		t.Error(text)
+	}
+	c = compileText(t, frame(`a [script="pwd -P"] start -> a -> exit`))
+	c.Settings.Environment.ID, c.Settings.Environment.Provider, c.Settings.Environment.Cwd = "cloud", "docker", "/workspace"
+	tr = trialOf(t, c)
+	result, got := tr.run()
+	notice := only(got, "run.notice")
+	if status(result) != "succeeded(completed)" || len(notice) != 1 || notice[0].Props["message"] != `environment "cloud" asks for docker; this server runs everything on its own machine` {
+		t.Errorf("%s %v", status(result), notice)
+	}
+}
+
+// Programs are looked for in the PATH of their own environment.
+func TestPathOfTheRun(t *testing.T) {
+	tr := newTrial(t, frame(`think [prompt="x"] start -> think -> exit`))
+	if err := os.WriteFile(filepath.Join(tr.spec.Cwd, "my-agent"), []byte("#!/bin/sh\ncat > /dev/null\necho found\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"my-agent", "./my-agent"} {
+		tr.spec.AgentCommand = []string{command}
+		tr.spec.Env = append(tr.spec.Env, "PATH="+tr.spec.Cwd+":/bin:/usr/bin")
+		_, got := tr.run()
+		if done := only(got, "prompt.completed"); len(done) == 0 || done[len(done)-1].Props["response"] != "found" {
+			t.Errorf("%s: %s", command, names(got))
+		}
+	}
+}
+
 func TestWorkingDirectoryMissing(t *testing.T) {
 	tr := newTrial(t, frame(`a [script="true"] start -> a -> exit`))
 	tr.spec.Cwd = filepath.Join(tr.spec.Cwd, "gone")

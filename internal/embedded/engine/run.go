@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/workflow"
 )
 
 // none marshals to the empty object that most lifecycle events have for properties.
@@ -87,12 +88,19 @@ func (r *runner) boot(ctx context.Context) error {
 		}
 		return &bootError{wire.FailedSandboxInitFailed, err}
 	}
-	err := r.append(ctx,
-		Event{Name: "sandbox.ready", Properties: map[string]any{"provider": "local", "duration_ms": 0}},
-		Event{Name: "sandbox.initialized", Properties: map[string]any{
+	events := []Event{
+		{Name: "sandbox.ready", Properties: map[string]any{"provider": "local", "duration_ms": 0}},
+		{Name: "sandbox.initialized", Properties: map[string]any{
 			"working_directory": r.workDir, "provider": "local", "id": "local:" + r.spec.RunID,
+		}},
+	}
+	if e := r.spec.Compiled.Settings.Environment; elsewhere(e) {
+		events = append(events, Event{Name: "run.notice", Properties: map[string]any{
+			"level": "warn", "code": "environment_local",
+			"message": fmt.Sprintf("environment %q asks for %s; this server runs everything on its own machine", e.ID, e.Provider),
 		}})
-	if err != nil {
+	}
+	if err := r.append(ctx, events...); err != nil {
 		return err
 	}
 	return r.prepare(ctx)
@@ -102,12 +110,18 @@ func (r *runner) boot(ctx context.Context) error {
 // is no copy and no worktree; a run works in the user's own files.
 func workDir(spec Spec) string {
 	settings := spec.Compiled.Settings
+	if elsewhere(settings.Environment) {
+		settings.Environment.Cwd = "" // a directory of some container
+	}
 	dir := cmp.Or(settings.WorkingDir, settings.Environment.Cwd, spec.Cwd)
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(spec.Cwd, dir)
 	}
 	return dir
 }
+
+// elsewhere reports whether an environment is not this machine. Such a run is executed here all the same, with a notice.
+func elsewhere(e workflow.Environment) bool { return e.Provider != "" && e.Provider != "local" }
 
 func (r *runner) checkDirectories() error {
 	info, err := os.Stat(r.workDir)

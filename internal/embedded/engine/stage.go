@@ -84,7 +84,7 @@ func (s *stage) execute(ctx context.Context) (*Outcome, int, error) {
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
 			if err := s.w.hold(ctx); err != nil {
-				return nil, attempt, errAborted
+				return nil, attempt, err
 			}
 		}
 		if err := s.r.append(ctx, s.started(attempt, s.policy.attempts)); err != nil {

@@ -146,13 +146,13 @@ func (w *walk) announce(ctx context.Context) error {
 // step executes the node the walk is at and moves on.
 func (w *walk) step(ctx context.Context) error {
 	node := w.at
+	if err := w.hold(ctx); err != nil { // before the end too: a paused run cannot succeed
+		return err
+	}
 	if node.Terminal() {
 		return w.finish(ctx, node)
 	}
 	if err := w.admit(node); err != nil {
-		return err
-	}
-	if err := w.hold(ctx); err != nil {
 		return err
 	}
 	w.enter(node)
