@@ -11,6 +11,8 @@
 package judge
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -75,6 +77,7 @@ type request struct {
 	listen    bool
 	filter    *strictjson.Value // of a listen
 	acked     bool
+	invalid   bool // no valid request: its id need not fit the schema
 	logLevel  string
 	answered  bool
 	cancelled int // position of the cancel; 0: not cancelled
@@ -149,12 +152,15 @@ func (j *Judge) Sent(line []byte) {
 		return
 	}
 	v, err := strictjson.Parse(line)
-	if err != nil && v == nil {
-		j.unreadable++
-		return
-	}
 	if err != nil {
-		j.unreadable++ // JSON, but with a fault that may be refused without an id
+		// A reader may refuse such a line without an id, or overlook the fault and
+		// answer the request; which of the two is right is not for every frame.
+		j.unreadable++
+	}
+	if v == nil {
+		if v = lenient(line); v == nil {
+			return
+		}
 	}
 	if v.Is(strictjson.Array) {
 		j.batches++
@@ -167,10 +173,30 @@ func (j *Judge) Sent(line []byte) {
 	j.sentMessage(v)
 }
 
+// lenient reads what a forgiving server might: without a byte-order mark, with
+// invalid UTF-8 replaced, nested as deep as encoding/json goes.
+func lenient(line []byte) *strictjson.Value {
+	line = bytes.ToValidUTF8(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), []byte("\ufffd"))
+	if v, _ := strictjson.Parse(line); v != nil {
+		return v
+	}
+	var m struct {
+		JSONRPC json.RawMessage `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == nil {
+		return nil
+	}
+	v, _ := strictjson.Parse(fmt.Appendf(nil, `{"jsonrpc":%s,"id":%s,"method":%s}`, m.JSONRPC, m.ID, m.Method))
+	return v
+}
+
 func (j *Judge) sentMessage(v *strictjson.Value) {
 	j.sent++
 	method, id := v.Get("method"), v.Get("id")
 	_, plain := id.Int()
+	invalid := false
 	switch {
 	case v.Is(strictjson.Object) && !method.Is(strictjson.String) && id != nil && (v.Get("result") != nil || v.Get("error") != nil):
 		return // an answer of ours
@@ -180,12 +206,13 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 		if id == nil {
 			return
 		}
+		invalid = true
 	case id == nil:
 		j.sentNotification(method.Text, v.Get("params"))
 		return
 	}
 	meta := v.At("params", "_meta")
-	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str()}
+	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str(), invalid: invalid}
 	r.revision = j.fallback()
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
 		r.modern = transcript.Modern(claim)

@@ -198,7 +198,7 @@ func (j *Judge) content(f *Frame, v *strictjson.Value, r *request) {
 		return
 	}
 	set := schemas(f.Revision)
-	if set == nil {
+	if set == nil || r.invalid {
 		return
 	}
 	if err := set.Response(r.method, f.Raw); err != nil {
@@ -250,7 +250,8 @@ func (j *Judge) errorShape(f *Frame, v *strictjson.Value) {
 	if c := code.Int64(); code.IsInt64() && transcript.Modern(f.Revision) {
 		j.modernCode(f, c)
 	}
-	if set := schemas(f.Revision); set != nil {
+	r := j.requests[Key(f.ID)]
+	if set := schemas(f.Revision); set != nil && (r == nil || !r.invalid) {
 		j.schema(f, orNone(f.Answers), set.ErrorResponse(f.Raw))
 	}
 }

@@ -164,7 +164,7 @@ func writeCoverage(b *strings.Builder, r *Report) {
 	var revisions []string
 	for _, rev := range r.Spoken {
 		covered := r.Covered(rev)
-		if len(covered) == 0 {
+		if must, should := catalogue.Total(catalogue.Coverage(rev, covered)); must.Covered+should.Covered == 0 {
 			continue
 		}
 		revisions = append(revisions, rev)
