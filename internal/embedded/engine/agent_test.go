@@ -18,7 +18,7 @@ func TestAgentCommand(t *testing.T) {
   think [label="Think", prompt="Do the {{ goal }} thing"]
   start -> build -> broken -> ask -> think -> exit`))
 	tr.desk.answers = []wire.SubmitAnswer{wire.AnswerOfOption("t")}
-	tr.spec.AgentCommand = []string{"sh", "-c", `cat > input; pwd -P > place; env | grep '^FABRO_\|^MY_TOKEN' | sort > env; echo "warming up" >&2; echo "It is done."`}
+	tr.spec.AgentCommand = []string{"sh", "-c", `cat > input; pwd -P > place; env | grep '^FABRO_[RSN].*_ID\|^MY_TOKEN' | sort > env; echo "warming up" >&2; echo "It is done."`}
 	tr.spec.Env = append(tr.spec.Env, "MY_TOKEN=needed")
 	result, got := tr.run()
 	if status(result) != "succeeded(completed)" {

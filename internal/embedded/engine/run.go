@@ -110,18 +110,26 @@ func (r *runner) boot(ctx context.Context) error {
 // is no copy and no worktree; a run works in the user's own files.
 func workDir(spec Spec) string {
 	settings := spec.Compiled.Settings
-	if elsewhere(settings.Environment) {
-		settings.Environment.Cwd = "" // a directory of some container
+	absolute := func(dir string) string {
+		if dir == "" || filepath.IsAbs(dir) {
+			return dir
+		}
+		return filepath.Join(spec.Cwd, dir)
 	}
-	dir := cmp.Or(settings.WorkingDir, settings.Environment.Cwd, spec.Cwd)
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(spec.Cwd, dir)
+	ofEnvironment := absolute(settings.Environment.Cwd)
+	if settings.Environment.Provider != "local" {
+		if info, err := os.Stat(ofEnvironment); err != nil || !info.IsDir() {
+			ofEnvironment = "" // a directory of some container
+		}
 	}
-	return dir
+	return cmp.Or(absolute(settings.WorkingDir), ofEnvironment, spec.Cwd)
 }
 
-// elsewhere reports whether an environment is not this machine. Such a run is executed here all the same, with a notice.
-func elsewhere(e workflow.Environment) bool { return e.Provider != "" && e.Provider != "local" }
+// elsewhere reports whether a run asks for an environment that is not this machine. It is executed here all the same,
+// with a notice. The default environment, a container in Fabro, is what a run has that asks for nothing.
+func elsewhere(e workflow.Environment) bool {
+	return e.ID != "" && e.ID != "default" && e.Provider != "" && e.Provider != "local"
+}
 
 func (r *runner) checkDirectories() error {
 	info, err := os.Stat(r.workDir)
