@@ -1,6 +1,10 @@
 package protocol
 
-import "fabro-mcp/transport"
+import (
+	"strings"
+
+	"fabro-mcp/transport"
+)
 
 // envelope is the outermost object of a message. The slices are parts of the frame;
 // nil is absent.
@@ -208,7 +212,7 @@ func (c *conn) claimsRevision(r *request, s *session) bool {
 		return true
 	}
 	name, _ := stringValue(r.meta.version)
-	rev := revisionOf(name)
+	rev := c.server.revs.of(name)
 	return rev == nil || !rev.has(featHandshake)
 }
 
@@ -217,10 +221,10 @@ func (c *conn) routeModern(r *request, m *method, e *envelope) (err *Error) {
 	if !ok {
 		return invalidParams("_meta[%q] must be a string", metaVersion)
 	}
-	if r.rev = revisionOf(name); r.rev == nil || !r.rev.has(featPerRequest) {
-		return unsupportedVersion(name)
+	if r.rev = c.server.revs.of(name); r.rev == nil || !r.rev.has(featPerRequest) {
+		return c.server.revs.unsupported(name)
 	}
-	if err := r.meta.check(); err != nil {
+	if err := r.meta.check(c.server.revs); err != nil {
 		return err
 	}
 	if r.caps, err = readCapabilities(r.meta.clientCaps, r.rev); err != nil {
@@ -241,16 +245,33 @@ func (c *conn) routeUnopened(r *request, m *method, e *envelope) *Error {
 		name, _ := stringValue(e.method)
 		return methodNotFound(name)
 	}
-	r.method, r.rev = m, latestWith(featHandshake)
+	known := c.server.revs
+	r.method, r.rev = m, known.latestWith(featHandshake)
 	switch {
-	case m.name == "ping":
+	case r.rev == nil && m.serve == nil:
+		return known.noHandshake(r)
+	case r.rev == nil && !m.in(known.latestWith(featPerRequest)):
+		name, _ := stringValue(e.method)
+		return methodNotFound(name)
+	case r.rev != nil && m.name == "ping":
 		return r.meta.checkToken()
 	case m.serve == nil:
 		return c.initialize(r)
 	case r.meta.clientCaps != nil:
-		return missingMeta(metaVersion)
+		return known.missingMeta(metaVersion)
 	}
-	return missingMeta(metaVersion, metaClientCaps)
+	return known.missingMeta(metaVersion, metaClientCaps)
+}
+
+// noHandshake refuses initialize where no revision has it, naming those that are
+// spoken for people who read the error of a client that cannot.
+func (t revisionTable) noHandshake(r *request) *Error {
+	requested, _ := stringValue(r.param("protocolVersion"))
+	return &Error{
+		Code:    CodeUnsupportedVersion,
+		Message: "initialize is not supported; this server speaks " + strings.Join(t.names(0), ", "),
+		Data:    map[string]any{"supported": t.names(0), "requested": requested},
+	}
 }
 
 func methodOf(raw []byte) *method {

@@ -16,6 +16,7 @@ type Exchange struct {
 	ask func(ctx context.Context, requests []InputRequest) (map[string]InputResponse, error)
 
 	mu       sync.Mutex // protects the fields below
+	ended    bool
 	progress progressState
 	logs     bucket
 	state    exchangeState
@@ -48,9 +49,17 @@ func (x *Exchange) InputClosed() <-chan struct{} { return x.request.conn.inputCl
 func (x *Exchange) detached() bool { return x.ask != nil }
 
 // Detach returns an exchange for work that goes on as a task after the call was
-// answered. Questions go to ask; progress and log messages go nowhere.
+// answered. Questions go to ask, log messages nowhere. Progress goes on where the
+// revision has it so, until End.
 func (x *Exchange) Detach(ask func(ctx context.Context, requests []InputRequest) (map[string]InputResponse, error)) *Exchange {
 	return &Exchange{request: x.request, ask: ask}
+}
+
+// End ends a detached exchange: its task has ended.
+func (x *Exchange) End() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = true
 }
 
 // bucket limits a rate: burst at once, then one each interval.

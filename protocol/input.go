@@ -97,6 +97,26 @@ func (x *Exchange) CanAsk(kind InputKind) bool {
 	return false
 }
 
+// Require returns nil where CanAsk does, and otherwise the error to return to a
+// peer without which the request cannot go on: it names the missing capability in
+// the way of the peer's revision.
+func (x *Exchange) Require(kind InputKind) error {
+	if x.CanAsk(kind) {
+		return nil
+	}
+	if !x.request.rev.has(featInputRequired) {
+		return ErrCannotAsk
+	}
+	none := map[string]any{}
+	needs := map[InputKind]map[string]any{
+		InputForm:     {"elicitation": map[string]any{"form": none}},
+		InputURL:      {"elicitation": map[string]any{"url": none}},
+		InputSampling: {"sampling": none},
+		InputRoots:    {"roots": none},
+	}[kind]
+	return &Error{Code: CodeMissingCapability, Message: "This request needs a client capability that was not declared", Data: map[string]any{"requiredCapabilities": needs}}
+}
+
 func (x *Exchange) checkQuestions(requests []InputRequest) error {
 	if len(requests) == 0 {
 		return errors.New("protocol: Ask without a question")

@@ -75,9 +75,9 @@ func (m *requestMeta) checkToken() *Error {
 
 // check verifies what a request with per-request metadata must carry, after its
 // version was accepted.
-func (m *requestMeta) check() *Error {
+func (m *requestMeta) check(known revisionTable) *Error {
 	if m.clientCaps == nil {
-		return missingMeta(metaClientCaps)
+		return known.missingMeta(metaClientCaps)
 	}
 	if !isObject(m.clientCaps) {
 		return invalidParams("_meta[%q] must be an object", metaClientCaps)
@@ -94,19 +94,6 @@ func (m *requestMeta) check() *Error {
 		}
 	}
 	return m.checkToken()
-}
-
-// missingMeta names the keys that a request lacks, and the revisions that would
-// be understood.
-func missingMeta(keys ...string) *Error {
-	message := "Missing _meta members:"
-	for i, k := range keys {
-		if i > 0 {
-			message += ","
-		}
-		message += " " + k
-	}
-	return &Error{Code: CodeInvalidParams, Message: message, Data: map[string]any{"missing": keys, "supported": supportedVersions(0)}}
 }
 
 // readImplementation reads a clientInfo object: name and version are required

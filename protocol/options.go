@@ -40,6 +40,8 @@ type Options struct {
 	// StateScope is mixed into what seals are bound to: state sealed for one
 	// scope (say, a target server) is refused in another.
 	StateScope string
+	// Revisions names the revisions that are served; nil is all, see [Revisions].
+	Revisions []string
 	// Logger takes notes for the person who runs the server; nil drops them. It
 	// must never block: see transport.NewLossyWriter.
 	Logger *slog.Logger

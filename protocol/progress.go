@@ -22,7 +22,9 @@ type progressState struct {
 }
 
 // HasProgress reports whether the peer asked to be told of progress.
-func (x *Exchange) HasProgress() bool { return x.request.meta.progressToken != nil && !x.detached() }
+func (x *Exchange) HasProgress() bool {
+	return x.request.meta.progressToken != nil && (!x.detached() || x.request.rev.has(featCoreTasks))
+}
 
 // Progress tells the peer how far the work is: progress of total, zero or less for
 // an unknown total, in any unit. Values that do not grow are dropped, values that
@@ -34,7 +36,7 @@ func (x *Exchange) Progress(progress, total float64, message string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := &x.progress
-	if p.started && progress <= p.last || p.held && progress <= p.value {
+	if x.ended || p.started && progress <= p.last || p.held && progress <= p.value {
 		return
 	}
 	p.value, p.total, p.message = progress, total, message
@@ -68,5 +70,8 @@ func (x *Exchange) sendProgressLocked() {
 	if r.rev.has(featProgressMessage) {
 		b = keyText(b, "message", p.message)
 	}
-	r.conn.out.send(r, append(b, "}}\n"...), false)
+	if x.detached() {
+		r = nil // the call is answered, its token lives on with the task
+	}
+	x.request.conn.out.send(r, append(b, "}}\n"...), false)
 }

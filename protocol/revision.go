@@ -1,5 +1,11 @@
 package protocol
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // A feature is something that some revisions have and others have not. A method,
 // a member of a result, a capability asks its revision for one; nothing in this
 // package compares the names of revisions.
@@ -58,7 +64,7 @@ const (
 
 // revisions is the one table, oldest first. docs/adding-a-revision.md walks through
 // adding a row.
-var revisions = []*revision{
+var revisions = revisionTable{
 	{name: "2024-11-05", features: features2024_11_05, resourceNotFound: CodeResourceNotFound},
 	{name: "2025-03-26", features: features2025_03_26, resourceNotFound: CodeResourceNotFound},
 	{name: "2025-06-18", features: features2025_06_18, resourceNotFound: CodeResourceNotFound},
@@ -66,9 +72,12 @@ var revisions = []*revision{
 	{name: "2026-07-28", features: features2026_07_28, resourceNotFound: CodeInvalidParams},
 }
 
-// revisionOf finds a row by name; nil where there is none.
-func revisionOf(name string) *revision {
-	for _, r := range revisions {
+// revisionTable is a set of revisions, oldest first.
+type revisionTable []*revision
+
+// of finds a row by name; nil where there is none.
+func (t revisionTable) of(name string) *revision {
+	for _, r := range t {
 		if r.name == name {
 			return r
 		}
@@ -76,39 +85,60 @@ func revisionOf(name string) *revision {
 	return nil
 }
 
-// latestWith returns the newest revision that has a feature.
-func latestWith(f feature) *revision {
-	for i := len(revisions) - 1; i >= 0; i-- {
-		if revisions[i].has(f) {
-			return revisions[i]
+// latestWith returns the newest revision that has a feature; nil where none has.
+func (t revisionTable) latestWith(f feature) *revision {
+	for i := len(t) - 1; i >= 0; i-- {
+		if t[i].has(f) {
+			return t[i]
 		}
 	}
 	return nil
 }
 
-// supportedVersions names the revisions that have a feature, newest first.
-func supportedVersions(f feature) []string {
+// names lists the revisions that have a feature, newest first.
+func (t revisionTable) names(f feature) []string {
 	var names []string
-	for i := len(revisions) - 1; i >= 0; i-- {
-		if revisions[i].has(f) {
-			names = append(names, revisions[i].name)
+	for i := len(t) - 1; i >= 0; i-- {
+		if t[i].has(f) {
+			names = append(names, t[i].name)
 		}
 	}
 	return names
 }
 
-// Revisions names the revisions that the engine serves, newest first.
-func Revisions() []string { return supportedVersions(0) }
+// only returns the rows with these names.
+func (t revisionTable) only(names []string) (revisionTable, error) {
+	var some revisionTable
+	for _, r := range t {
+		if slices.Contains(names, r.name) {
+			some = append(some, r)
+		}
+	}
+	if len(some) != len(names) {
+		return nil, fmt.Errorf("protocol: Options.Revisions must be some of %s", strings.Join(t.names(0), ", "))
+	}
+	return some, nil
+}
 
-// unsupportedVersion is the answer to a claim that is not served. Where the refused
+// Revisions names the revisions that the engine speaks, newest first.
+func Revisions() []string { return revisions.names(0) }
+
+// unsupported is the answer to a claim that is not served. Where the refused
 // revision is itself a handshake one, only the others are offered, so that a retry
 // cannot run in a circle.
-func unsupportedVersion(requested string) *Error {
-	offered := supportedVersions(0)
+func (t revisionTable) unsupported(requested string) *Error {
+	offered := t.names(0)
 	message := "Unsupported protocol version: " + clip(requested)
-	if r := revisionOf(requested); r != nil {
-		offered = supportedVersions(featPerRequest)
+	if r := t.of(requested); r != nil {
+		offered = t.names(featPerRequest)
 		message += "; that revision is spoken after initialize"
 	}
 	return &Error{Code: CodeUnsupportedVersion, Message: message, Data: map[string]any{"supported": offered, "requested": requested}}
+}
+
+// missingMeta names the keys that a request lacks, and the revisions that would
+// be understood.
+func (t revisionTable) missingMeta(keys ...string) *Error {
+	message := "Missing _meta members: " + strings.Join(keys, ", ")
+	return &Error{Code: CodeInvalidParams, Message: message, Data: map[string]any{"missing": keys, "supported": t.names(0)}}
 }

@@ -28,6 +28,7 @@ type Server struct {
 	once    sync.Once
 	err     error // of the preparation
 	opts    Options
+	revs    revisionTable
 	tools   atomic.Pointer[toolSet]
 	prompts atomic.Pointer[promptSet]
 	watches watches
@@ -47,6 +48,13 @@ func (s *Server) prepare() error {
 	s.conns = make(map[*conn]struct{})
 	if s.Info.Name == "" || s.Info.Version == "" {
 		return errors.New("protocol: Info needs a name and a version")
+	}
+	s.revs = revisions
+	if s.opts.Revisions != nil {
+		var err error
+		if s.revs, err = revisions.only(s.opts.Revisions); err != nil {
+			return err
+		}
 	}
 	if s.Sealer == nil {
 		s.Sealer = newEphemeralSealer()

@@ -50,9 +50,9 @@ func (c *conn) initialize(r *request) *Error {
 	if cause != nil {
 		return invalidParams("Parameter clientInfo: %v", cause)
 	}
-	rev := revisionOf(version)
+	rev := c.server.revs.of(version)
 	if rev == nil || !rev.has(featHandshake) {
-		rev = latestWith(featHandshake)
+		rev = c.server.revs.latestWith(featHandshake)
 	}
 	s := &session{rev: rev, client: client, initialized: make(chan struct{}), subs: make(map[string]func())}
 	if s.caps, err = readCapabilities(caps, rev); err != nil {
@@ -81,7 +81,7 @@ func serveInitialize(r *request, b []byte) ([]byte, error) {
 func serveDiscover(r *request, b []byte) ([]byte, error) {
 	s := r.conn.server
 	r.ttl, r.scope = s.opts.ListTTL, ScopePublic
-	b = keyStrings(b, "supportedVersions", supportedVersions(0))
+	b = keyStrings(b, "supportedVersions", s.revs.names(0))
 	b = s.appendCapabilities(key(b, "capabilities"), r.rev)
 	return keyText(b, "instructions", s.Instructions), nil
 }
