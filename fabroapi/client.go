@@ -63,7 +63,8 @@ type Client struct {
 	// gone is told that nothing listens at the target any more; may be nil.
 	gone func(*Client)
 
-	reviving sync.Mutex // held while the embedded server is started again
+	// reviving holds one element while the embedded server is started again.
+	reviving chan struct{}
 
 	mu     sync.Mutex // protects the fields below
 	target Target
@@ -97,7 +98,7 @@ func NewClient(opts Options) (*Client, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{opts: opts, target: opts.Target, token: opts.Token}
+	c := &Client{opts: opts, target: opts.Target, token: opts.Token, reviving: make(chan struct{}, 1)}
 	transport := &http.Transport{
 		DialContext:         c.dial,
 		MaxIdleConnsPerHost: 16,

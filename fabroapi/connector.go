@@ -40,7 +40,10 @@ type Connector struct {
 	// Options are those of the clients; Target and Token are filled in.
 	Options Options
 
-	mu     sync.Mutex // held while connecting, so that the server is started once
+	once       sync.Once
+	connecting chan struct{} // holds one element while somebody connects
+
+	mu     sync.Mutex // protects client
 	client *Client
 }
 
@@ -48,25 +51,40 @@ type Connector struct {
 // contacted for an explicit HTTP or socket target. A failure is not remembered,
 // and neither is a server that has gone away: the next call looks again.
 func (c *Connector) Connect(ctx context.Context) (*Client, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client != nil {
-		return c.client, nil
+	if client := c.current(); client != nil {
+		return client, nil
+	}
+	// One connects, so that a server is started once; the others wait for that.
+	c.once.Do(func() { c.connecting = make(chan struct{}, 1) })
+	select {
+	case c.connecting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("gave up waiting for a Fabro server: %w", ctx.Err())
+	}
+	defer func() { <-c.connecting }()
+	if client := c.current(); client != nil {
+		return client, nil
 	}
 	client, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
 	c.client = client
+	c.mu.Unlock()
 	return client, nil
+}
+
+func (c *Connector) current() *Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.client
 }
 
 // Close gives up the connections of the client, if there is one.
 func (c *Connector) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client != nil {
-		c.client.Close()
+	if client := c.current(); client != nil {
+		client.Close()
 	}
 }
 

@@ -240,3 +240,103 @@ func TestEmbeddedRevived(t *testing.T) {
 		t.Errorf("started %d times", starts.Load())
 	}
 }
+
+// TestLocalServerOnTCP: a server that listens on every address is called on this
+// machine; its token file is read anew when the token is refused as expired.
+func TestLocalServerOnTCP(t *testing.T) {
+	storage := t.TempDir()
+	tokens := filepath.Join(storage, "server.dev-token")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := strings.Replace(secretToken, "0123", "4567", 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/health":
+			writeJSON(w, 200, wire.Health{Status: "ok"})
+		case r.Header.Get("Authorization") == "Bearer "+fresh:
+			writeJSON(w, 200, sampleRun())
+		default:
+			write(tokens, fresh+"\n")
+			writeJSON(w, 401, wire.ErrorEnvelope{Errors: []wire.ErrorEntry{{Status: "401", Detail: "Authentication required.", Code: wire.CodeAccessTokenExpired}}})
+		}
+	}))
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(storage, "server.json"), `{"pid":1,"bind":{"tcp":"0.0.0.0:`+port+`"}}`)
+	write(tokens, secretToken)
+	connector := &fabroapi.Connector{StorageDir: storage, Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": storage}[name] }}}
+	defer connector.Close()
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := client.Target().String(); got != "http://127.0.0.1:"+port {
+		t.Errorf("target %s", got)
+	}
+	if _, err := client.StartRun(t.Context(), runID, false); err != nil {
+		t.Errorf("a write after a fresh token: %v", err)
+	}
+}
+
+// TestTokensThatCannotBeRefreshed: a second refusal reaches the caller.
+func TestTokensThatCannotBeRefreshed(t *testing.T) {
+	var requests atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		writeJSON(w, 401, wire.ErrorEnvelope{Errors: []wire.ErrorEntry{{Status: "401", Detail: "Authentication required.", Code: wire.CodeAccessTokenExpired}}})
+	}))
+	defer server.Close()
+	file := writeFile(t, "token", secretToken)
+	for name, source := range map[string]fabroapi.TokenSource{
+		"fixed": fabroapi.StaticToken(secretToken), "file": fabroapi.DevTokenFile(file), "no file": fabroapi.DevTokenFile(file + ".none"),
+	} {
+		requests.Store(0)
+		client := newClient(t, server.URL, fabroapi.Options{Token: source})
+		_, err := client.GetRun(t.Context(), runID)
+		if !errors.Is(err, fabroapi.ErrLoginRequired) || !strings.Contains(err.Error(), "fabro auth login") || requests.Load() != 1 {
+			t.Errorf("%s: %v after %d requests", name, err, requests.Load())
+		}
+	}
+}
+
+// TestConnectOnce: callers that come together start one server, and one that
+// gives up does not wait for it.
+func TestConnectOnce(t *testing.T) {
+	var starts atomic.Int64
+	entered, release := make(chan struct{}), make(chan struct{})
+	connector := &fabroapi.Connector{StorageDir: t.TempDir(),
+		Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": "/none"}[name] }},
+		StartEmbedded: func(context.Context, string) (string, string, error) {
+			starts.Add(1)
+			close(entered)
+			<-release
+			return "/embedded.sock", "token", nil
+		}}
+	results := make(chan error, 3)
+	connect := func() { _, err := connector.Connect(t.Context()); results <- err }
+	go connect()
+	<-entered
+	go connect()
+	go connect()
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := connector.Connect(impatient); !errors.Is(err, context.Canceled) {
+		t.Errorf("impatient: %v", err)
+	}
+	close(release)
+	for range 3 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if starts.Load() != 1 {
+		t.Errorf("started %d times", starts.Load())
+	}
+}

@@ -63,6 +63,10 @@ func methods() []method {
 		{"ResolveRun", false, func(x ctx, c client) error { return drop(c.ResolveRun(x, "demo")) }},
 		{"GetRun", false, func(x ctx, c client) error { return drop(c.GetRun(x, runID)) }},
 		{"ListRuns", false, func(x ctx, c client) error { return drop(c.ListRuns(x, fabroapi.ListRunsOptions{})) }},
+		{"ListRuns with everything", false, func(x ctx, c client) error {
+			return drop(c.ListRuns(x, fabroapi.ListRunsOptions{Limit: 100, Offset: 200, IncludeArchived: true, ParentID: runID,
+				Columns: []string{wire.ColumnRunning, wire.ColumnBlocked}, Sort: "updated_at", Ascending: true}))
+		}},
 		{"CreateRun", true, func(x ctx, c client) error { return drop(c.CreateRun(x, manifest)) }},
 		{"StartRun", true, func(x ctx, c client) error { return drop(c.StartRun(x, runID, false)) }},
 		{"ApproveRun", true, func(x ctx, c client) error { return drop(c.ApproveRun(x, runID)) }},
@@ -84,6 +88,9 @@ func methods() []method {
 		{"Questions", false, func(x ctx, c client) error { return drop(c.Questions(x, runID)) }},
 		{"Answer", true, func(x ctx, c client) error { return c.Answer(x, runID, "q1", wire.AnswerOfYes(true)) }},
 		{"Events", false, func(x ctx, c client) error { return drop(c.Events(x, runID, fabroapi.EventsOptions{SinceSeq: 1})) }},
+		{"Events from the end", false, func(x ctx, c client) error {
+			return drop(c.Events(x, runID, fabroapi.EventsOptions{Desc: true, BeforeSeq: 9, Limit: 1000}))
+		}},
 		{"Event", false, func(x ctx, c client) error { return drop(c.Event(x, runID, 1, 0)) }},
 		{"Stages", false, func(x ctx, c client) error { return drop(c.Stages(x, runID)) }},
 		{"StageEvents", false, func(x ctx, c client) error { return drop(c.StageEvents(x, runID, "a@1", 1, 10)) }},
@@ -334,6 +341,31 @@ func TestNothingListens(t *testing.T) {
 		_, err := client.Health(t.Context())
 		if !errors.Is(err, fabroapi.ErrUnreachable) || !strings.Contains(err.Error(), strings.TrimPrefix(target, "unix://")) {
 			t.Errorf("%s: %v", target, err)
+		}
+	}
+}
+
+// TestBadArguments: what cannot be a request is refused before one is made.
+func TestBadArguments(t *testing.T) {
+	client := newClient(t, t.TempDir()+"/none.sock", fabroapi.Options{})
+	for name, call := range map[string]func() error{
+		"no run id":      func() error { _, err := client.GetRun(t.Context(), ""); return err },
+		"dots for a run": func() error { _, err := client.ArchiveRun(t.Context(), ".."); return err },
+		"no question id": func() error { return client.Answer(t.Context(), runID, "", wire.AnswerOfYes(true)) },
+		"no stage id":    func() error { _, err := client.StageLog(t.Context(), runID, "", 0, 0); return err },
+		"no pair id":     func() error { _, err := client.PairGet(t.Context(), runID, ""); return err },
+		"orders at odds": func() error {
+			_, err := client.Events(t.Context(), runID, fabroapi.EventsOptions{BeforeSeq: 1})
+			return err
+		},
+		"orders at odds 2": func() error {
+			_, err := client.Events(t.Context(), runID, fabroapi.EventsOptions{SinceSeq: 1, Desc: true})
+			return err
+		},
+		"no kind of answer": func() error { return client.Answer(t.Context(), runID, "q", wire.SubmitAnswer{}) },
+	} {
+		if err := call(); err == nil || errors.Is(err, fabroapi.ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

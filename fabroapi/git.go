@@ -1,7 +1,6 @@
 package fabroapi
 
 import (
-	"bytes"
 	"context"
 	"net/url"
 	"os"
@@ -62,7 +61,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	var out beginning
 	cmd.Stdout = &out
 	err := cmd.Run()
-	return out.String(), err
+	return string(out.kept), err
 }
 
 // maxGitOutput bounds what is kept of an answer; the status of a large tree is
@@ -70,12 +69,10 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 const maxGitOutput = 8 << 10
 
 // beginning keeps the first bytes written to it.
-type beginning struct{ bytes.Buffer }
+type beginning struct{ kept []byte }
 
 func (b *beginning) Write(p []byte) (int, error) {
-	if room := maxGitOutput - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
+	b.kept = append(b.kept, p[:min(maxGitOutput-len(b.kept), len(p))]...)
 	return len(p), nil
 }
 

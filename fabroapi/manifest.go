@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fabro-mcp/fabroapi/wire"
@@ -80,6 +82,17 @@ func BuildManifest(ctx context.Context, env Environment, spec ManifestSpec) (*wi
 	home, err := filepath.Abs(env.Home())
 	if err != nil {
 		return nil, err
+	}
+	// A path is judged before anything is read there.
+	if filepath.Ext(spec.Workflow) != "" {
+		if err := allowed.check("workflow", underneath(cwd, spec.Workflow)); err != nil {
+			return nil, err
+		}
+	}
+	if filepath.IsAbs(spec.GoalFile) {
+		if err := allowed.check("goal file", spec.GoalFile); err != nil {
+			return nil, err
+		}
 	}
 	location, err := workflow.Locate(spec.Workflow, cwd, home)
 	if err != nil {
@@ -173,31 +186,52 @@ func checkLocation(allowed roots, location workflow.Location) error {
 	return allowed.check("workflow settings", location.Config)
 }
 
+// underneath is path seen from dir.
+func underneath(dir, path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
 // checkBundle refuses a bundle that took anything from outside.
 func checkBundle(allowed roots, cwd string, bundle *workflow.Bundle) error {
 	if len(allowed) == 0 {
 		return nil
 	}
-	at := func(key string) string { return filepath.Join(cwd, filepath.FromSlash(key)) }
-	errs := []error{allowed.check("working directory", bundle.WorkingDir)}
+	if err := allowed.check("working directory", bundle.WorkingDir); err != nil {
+		return err
+	}
 	if bundle.GoalPath != "" {
-		errs = append(errs, allowed.check("goal file", bundle.GoalPath))
+		if err := allowed.check("goal file", bundle.GoalPath); err != nil {
+			return err
+		}
 	}
 	for _, config := range bundle.Configs {
 		if config.Type == workflow.ConfigProject {
-			errs = append(errs, allowed.check("project settings", config.Path))
+			if err := allowed.check("project settings", config.Path); err != nil {
+				return err
+			}
 		}
 	}
-	for key, w := range bundle.Workflows {
-		errs = append(errs, allowed.check("workflow", at(key)))
+	for _, key := range slices.Sorted(maps.Keys(bundle.Workflows)) {
+		w := bundle.Workflows[key]
+		if err := allowed.check("workflow", underneath(cwd, key)); err != nil {
+			return err
+		}
 		if w.ConfigPath != "" {
-			errs = append(errs, allowed.check("workflow settings", at(w.ConfigPath)))
+			if err := allowed.check("workflow settings", underneath(cwd, w.ConfigPath)); err != nil {
+				return err
+			}
 		}
-		for file := range w.Files {
-			errs = append(errs, allowed.check("file", at(file)))
+		for _, file := range slices.Sorted(maps.Keys(w.Files)) {
+			if err := allowed.check("file", underneath(cwd, file)); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // settingsSources are the settings files of a bundle, highest layer first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"net"
@@ -133,8 +134,12 @@ func (c *Client) revive(ctx context.Context, starts int) (bool, error) {
 		}
 		return false, nil
 	}
-	c.reviving.Lock()
-	defer c.reviving.Unlock()
+	select {
+	case c.reviving <- struct{}{}:
+	case <-ctx.Done():
+		return false, fmt.Errorf("gave up waiting for the embedded Fabro server: %w", ctx.Err())
+	}
+	defer func() { <-c.reviving }()
 	if c.embeddedStarts() != starts {
 		return true, nil
 	}

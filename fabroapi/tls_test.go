@@ -50,7 +50,7 @@ func TestTLS(t *testing.T) {
 		{filepath.Join(t.TempDir(), "none.pem"), "certificate"},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), tlsHelper+"="+server.URL, "SSL_CERT_FILE="+test.trust, "SSL_CERT_DIR="+filepath.Dir(test.trust)+"/none")
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", tlsHelper+"="+server.URL, "SSL_CERT_FILE="+test.trust, "SSL_CERT_DIR="+filepath.Dir(test.trust)+"/none")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), test.want) {
 			t.Errorf("trusting %s: %s, %v", filepath.Base(test.trust), out, err)
@@ -83,7 +83,7 @@ func TestProxy(t *testing.T) {
 	defer proxy.Close()
 	for policy, want := range map[string]string{"system": "health: <nil>", "disabled": "cannot resolve host"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), proxyHelper+"=http://fabro.invalid", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=", "FABRO_HTTP_PROXY_POLICY="+policy)
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", proxyHelper+"=http://fabro.invalid", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=", "FABRO_HTTP_PROXY_POLICY="+policy)
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %s, %v", policy, out, err)

@@ -27,8 +27,6 @@ type Session struct {
 	// Now may be nil: time.Now.
 	Now func() time.Time
 
-	refreshing sync.Mutex // held during a refresh
-
 	mu    sync.Mutex // protects the fields below
 	file  os.FileInfo
 	entry *Entry
@@ -79,10 +77,9 @@ func (s *Session) current(ctx context.Context) (*Entry, error) {
 }
 
 // Refresh replaces an access token that the server called expired. Whoever comes
-// second, in this process or another, adopts what the first one got.
+// second, in this process or another, adopts what the first one got: the lock is
+// a file's, and goroutines of one process exclude each other by it as well.
 func (s *Session) Refresh(ctx context.Context, rejected string) (string, error) {
-	s.refreshing.Lock()
-	defer s.refreshing.Unlock()
 	if _, err := os.Stat(filepath.Dir(s.Store.Path)); errors.Is(err, os.ErrNotExist) {
 		return "", Expired("")
 	}

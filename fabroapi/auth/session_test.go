@@ -216,7 +216,7 @@ func TestRefreshBetweenProcesses(t *testing.T) {
 	for range users {
 		group.Go(func() {
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), helperVariable+"="+store+"|"+p.URL)
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", helperVariable+"="+store+"|"+p.URL)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
