@@ -7,7 +7,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/xeipuuv/gojsonschema"
+
+	"fabro-mcp/tools/plain"
 	"fabro-mcp/transport"
 )
 
@@ -198,6 +202,7 @@ func (s *session) finish(reply <-chan map[string]any, tool, arguments string) *r
 			s.t.Fatalf("%s %s: %v", tool, arguments, m)
 		}
 		if r["resultType"] != "input_required" {
+			s.validate(tool, r)
 			return &result{t: s.t, tool: tool, raw: r}
 		}
 		responses := map[string]any{}
@@ -212,6 +217,36 @@ func (s *session) finish(reply <-chan map[string]any, tool, arguments string) *r
 	}
 	s.t.Fatalf("%s: asked again and again", tool)
 	return nil
+}
+
+// validate holds a result against the published output schema of its tool, and its
+// text against the limits that hold for every text.
+func (s *session) validate(tool string, r map[string]any) {
+	s.t.Helper()
+	res := &result{t: s.t, tool: tool, raw: r}
+	text := res.text()
+	if text == "" || utf8.RuneCountInString(text) > plain.Limit || plain.Clean(text) != text {
+		s.t.Errorf("%s: a text of %d characters, clean %v", tool, utf8.RuneCountInString(text), plain.Clean(text) == text)
+	}
+	structured, has := r["structuredContent"]
+	if !has {
+		if !res.failed() && s.revision != rev2024 {
+			s.t.Errorf("%s: a result without structured content", tool)
+		}
+		return
+	}
+	for _, spec := range catalogue(false) {
+		if spec.name != tool {
+			continue
+		}
+		verdict, err := gojsonschema.Validate(gojsonschema.NewStringLoader(spec.output), gojsonschema.NewGoLoader(structured))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !verdict.Valid() {
+			s.t.Errorf("%s: the structured content breaks the output schema: %v", tool, verdict.Errors())
+		}
+	}
 }
 
 // forms returns the forms shown so far.
