@@ -55,8 +55,12 @@ func (l *runList) seek(ctx context.Context, cursor string, hints *offsetHints) (
 	if !passes(first, cursor) {
 		return low, nil
 	}
-	// Double the step until a page begins below the cursor, then halve.
+	// Halve between here and the end. Where the server does not say where the end is,
+	// go there in growing steps first.
 	step, high := wire.MaxPageLimit, 0
+	if total := first.Meta.Total; total != nil {
+		high = max(*total, low+1)
+	}
 	for high == 0 {
 		page, err := l.page(ctx, low+step)
 		switch {
