@@ -41,14 +41,22 @@ type session struct {
 	asked   []map[string]any
 }
 
-// open starts a server and a client that speaks a revision. elicits declares that
-// forms can be shown.
+// open starts a server and a client that speaks a revision. With answer the client
+// declares that it can show forms.
 func open(t *testing.T, cfg Config, revision string, answer func(map[string]any) map[string]any) *session {
 	t.Helper()
-	server, err := NewServer(cfg)
+	return openHost(t, cfg, revision, answer, func(*host) {})
+}
+
+// openHost is open for a test that changes the host before it serves.
+func openHost(t *testing.T, cfg Config, revision string, answer func(map[string]any) map[string]any, change func(*host)) *session {
+	t.Helper()
+	h, err := newHost(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	change(h)
+	server := h.server
 	theirs, ours := transport.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
