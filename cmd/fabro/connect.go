@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"fabro-mcp/fabroapi"
+	"fabro-mcp/internal/embedded"
+	"fabro-mcp/internal/logs"
+	"fabro-mcp/tools"
+)
+
+var lookPath = exec.LookPath
+
+// targetFlags say which Fabro server a command talks to.
+type targetFlags struct {
+	Server     string `env:"FABRO_SERVER" placeholder:"URL|SOCKET" help:"Fabro server: an http(s) URL or the absolute path of a Unix socket. Default: what settings.toml names, a local Fabro server, or the embedded one, which starts by itself."`
+	StorageDir string `env:"FABRO_STORAGE_DIR" placeholder:"DIR" help:"Where the local server keeps its files (default: <fabro home>/storage)."`
+}
+
+// connector finds the server when it is first needed.
+func (t targetFlags) connector(log *slog.Logger) *fabroapi.Connector {
+	env := environment()
+	return &fabroapi.Connector{
+		Server:     t.Server,
+		StorageDir: t.StorageDir,
+		Env:        env,
+		Options:    fabroapi.Options{UserAgent: "fabro-mcp/" + version(), Logger: log},
+		StartEmbedded: func(ctx context.Context, storageDir string) (string, string, error) {
+			config, err := embeddedConfig(storageDir)
+			if err != nil {
+				return "", "", err
+			}
+			config.Logger = log
+			command, err := serveCommand(config)
+			if err != nil {
+				return "", "", err
+			}
+			return embedded.Ensure(ctx, config, command)
+		},
+	}
+}
+
+// connect is for commands that are nothing without a server.
+func (t targetFlags) connect(ctx context.Context, g *globals) (*fabroapi.Client, error) {
+	log, _, err := logs.New(logs.Options{Level: g.level(), Stderr: g.stderr})
+	if err != nil {
+		return nil, err
+	}
+	return t.connector(log).Connect(ctx)
+}
+
+// environment is the process's own: directories, variables.
+func environment() fabroapi.Environment { return fabroapi.Environment{} }
+
+// embeddedConfig reads embedded.toml, for the given storage directory or, when
+// that is empty, the one that the environment names.
+func embeddedConfig(storageDir string) (embedded.Config, error) {
+	env := environment()
+	return embedded.LoadConfig(env.Home(), env.StorageDir(storageDir), version())
+}
+
+// serveCommand is how the daemon is started: this binary, by its own path.
+func serveCommand(config embedded.Config) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return []string{self, "server", "__serve", "--storage-dir", config.StorageDir}, nil
+}
+
+// toolFlags are those of `fabro mcp start` that decide what the server offers.
+type toolFlags struct {
+	targetFlags
+	ReadOnly     bool     `help:"Offer only what looks: no tool that can create, change or answer a run."`
+	Tools        []string `placeholder:"NAME" help:"Offer only these tools."`
+	ExcludeTools []string `placeholder:"NAME" help:"Offer all tools but these."`
+	Toolsets     []string `placeholder:"NAME" help:"Sets of tools to offer: runs (default), insight."`
+	Root         []string `type:"path" placeholder:"DIR" help:"Refuse working directories, workflows and goal files outside DIR. May be repeated."`
+	MaxWait      duration `placeholder:"D" help:"Let one call wait no longer than this (such as 50s), for hosts that give up after a minute."`
+}
+
+// config is the configuration of the tools, without anything contacted yet.
+func (f toolFlags) config(log *slog.Logger) (tools.Config, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		cwd = string(filepath.Separator) // a deleted directory: relative paths then name it in their error
+	}
+	env := environment()
+	agent, err := env.AgentCommand()
+	if err != nil {
+		return tools.Config{}, usage{err}
+	}
+	return tools.Config{
+		Connect:      f.connector(log).Connect,
+		Env:          env,
+		Cwd:          cwd,
+		ReadOnly:     f.ReadOnly,
+		Tools:        f.Tools,
+		Exclude:      f.ExcludeTools,
+		Toolsets:     f.Toolsets,
+		Roots:        f.Root,
+		MaxWait:      f.MaxWait.Duration,
+		StateDir:     filepath.Join(env.StorageDir(f.StorageDir), "mcp"),
+		Version:      version(),
+		AgentCommand: agent,
+		Logger:       log,
+	}, nil
+}

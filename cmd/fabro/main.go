@@ -1,0 +1,143 @@
+// Command fabro is the MCP server of Fabro, and a small command line beside it:
+// the server for hosts (`fabro mcp start`), its entry in their configuration,
+// single tool calls, the embedded Fabro server, and runs for people.
+//
+// This package parses flags, wires the rooms together and prints. What a command
+// does is done elsewhere.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"fabro-mcp/fabroapi"
+
+	"github.com/alecthomas/kong"
+	"github.com/willabides/kongplete"
+)
+
+// Exit codes of every command.
+const (
+	exitOK    = 0
+	exitError = 1 // the command failed, or a tool reported an error
+	exitUsage = 2 // the command line does not say what to do
+	exitLogin = 4 // the server wants a login: fabro auth login
+)
+
+// cli is the whole command line.
+type cli struct {
+	globals
+
+	MCP         mcpCmd         `cmd:"" name:"mcp" help:"The MCP server, and its entry in the configuration of hosts."`
+	Run         runCmd         `cmd:"" help:"Look at runs and answer them."`
+	Server      serverCmd      `cmd:"" help:"The embedded Fabro server of this machine."`
+	Auth        authCmd        `cmd:"" help:"Logins on Fabro servers."`
+	Validate    validateCmd    `cmd:"" help:"Check a workflow and print what is wrong, as a compiler does."`
+	Graph       graphCmd       `cmd:"" help:"Print the graph of a workflow."`
+	Completions completionsCmd `cmd:"" help:"Print the line that switches on completion in a shell."`
+
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	c.globals.stdout, c.globals.stderr = stdout, stderr
+	exit := -1
+	parser, err := kong.New(&c,
+		kong.Name("fabro"),
+		kong.Description("Fabro for MCP hosts: create, find, watch, steer and answer workflow runs.\n\n"+
+			"Start with `fabro mcp init claude`, or try a tool here: `fabro mcp call fabro_run_search '{}'`."),
+		kong.Vars{"version": "fabro " + version()},
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code; panic(exited{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		panic(err) // the structs above are wrong
+	}
+	code := func() (code int) {
+		defer func() {
+			if r := recover(); r != nil {
+				if _, ok := r.(exited); !ok {
+					panic(r)
+				}
+				code = exit
+			}
+		}()
+		kongplete.Complete(parser)
+		if len(args) == 0 {
+			args = []string{"--help"}
+		}
+		kctx, err := parser.Parse(args)
+		if err != nil {
+			return usageError(stderr, err)
+		}
+		kctx.BindTo(ctx, (*context.Context)(nil))
+		return c.globals.finish(kctx.Run(&c.globals))
+	}()
+	return code
+}
+
+// exited unwinds from kong's idea of ending the process (after --help).
+type exited struct{}
+
+// usageError prints what is wrong with the command line and how to find out more.
+func usageError(stderr io.Writer, err error) int {
+	command := "fabro"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if path := parse.Context.Command(); path != "" {
+			command += " " + strings.Join(words(path), " ")
+		}
+	}
+	fmt.Fprintf(stderr, "fabro: %v\nTry `%s --help`.\n", err, command)
+	return exitUsage
+}
+
+// words are the command's own words in a path such as "run show <run>".
+func words(path string) []string {
+	var out []string
+	for _, w := range strings.Fields(path) {
+		if !strings.HasPrefix(w, "<") {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// usage is an error of the command line that the parser cannot see.
+type usage struct{ error }
+
+// silent is a failure whose message has been printed already.
+type silent struct{ code int }
+
+func (s silent) Error() string { return fmt.Sprintf("exit code %d", s.code) }
+
+// finish prints the error of a command and turns it into an exit code.
+func (g *globals) finish(err error) int {
+	var s silent
+	var u usage
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return s.code
+	case errors.As(err, &u):
+		fmt.Fprintf(g.stderr, "fabro: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(g.stderr, "fabro: %v\n", err)
+	if errors.Is(err, fabroapi.ErrLoginRequired) {
+		return exitLogin
+	}
+	return exitError
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"fabro-mcp/internal/hosts"
+)
+
+// mcpCmd groups what concerns MCP hosts.
+type mcpCmd struct {
+	Start  mcpStartCmd  `cmd:"" help:"Serve MCP on standard input and output. Hosts start this."`
+	Config mcpConfigCmd `cmd:"" help:"Print the entry for a host's configuration."`
+	Init   mcpInitCmd   `cmd:"" help:"Put the entry into a host's configuration: claude, cursor or windsurf."`
+	Tools  mcpToolsCmd  `cmd:"" help:"List the tools of the server."`
+	Call   mcpCallCmd   `cmd:"" help:"Call one tool, as a host would."`
+}
+
+// entryFlags are the flags of `fabro mcp start` that go into a host's entry.
+type entryFlags struct {
+	Server     string `env:"FABRO_SERVER" placeholder:"URL|SOCKET" help:"Fabro server: an http(s) URL or the absolute path of a Unix socket."`
+	StorageDir string `env:"FABRO_STORAGE_DIR" placeholder:"DIR" help:"Where the local server keeps its files."`
+}
+
+// entry is what a host runs. The command is the bare name, as hosts find it on
+// their PATH wherever the binary moves.
+func (f entryFlags) entry() hosts.Entry {
+	args := []string{"mcp", "start"}
+	if f.Server != "" {
+		args = append(args, "--server", f.Server)
+	}
+	if f.StorageDir != "" {
+		args = append(args, "--storage-dir", f.StorageDir)
+	}
+	return hosts.Entry{Command: "fabro", Args: args}
+}
+
+type mcpConfigCmd struct{ entryFlags }
+
+func (c *mcpConfigCmd) Run(g *globals) error {
+	return g.printJSON(map[string]any{"mcpServers": map[string]any{"fabro": c.entry()}})
+}
+
+type mcpInitCmd struct {
+	entryFlags
+	Agent string `arg:"" help:"The host: claude (Claude Desktop and Claude Code), cursor or windsurf."`
+}
+
+// written is one line of what `fabro mcp init --json` prints.
+type written struct {
+	Host    string `json:"host"`
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+}
+
+func (c *mcpInitCmd) Run(g *globals) error {
+	host, err := hosts.Find(strings.ToLower(c.Agent))
+	if err != nil {
+		return usage{err}
+	}
+	home, _ := os.UserHomeDir() // no home: Files says so
+	files, err := host.Files(hosts.System{OS: runtime.GOOS, Home: home, Getenv: os.Getenv})
+	if err != nil {
+		return err
+	}
+	var report []written
+	for _, file := range files {
+		changed, err := hosts.Install(file, "fabro", c.entry())
+		if err != nil {
+			return err
+		}
+		report = append(report, written{file.Title, file.Path, changed})
+		if changed {
+			g.say("%s: wrote %s", file.Title, file.Path)
+		} else {
+			g.say("%s: %s is up to date", file.Title, file.Path)
+		}
+	}
+	if g.JSON {
+		return g.printJSON(map[string]any{"files": report})
+	}
+	g.say("%s", host.Next)
+	if _, err := lookPath("fabro"); err != nil && !g.Quiet {
+		fmt.Fprintln(g.stderr, "fabro: note: no `fabro` is on your PATH; hosts start it by that name (see Install in the README)")
+	}
+	return nil
+}

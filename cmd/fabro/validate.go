@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"fabro-mcp/internal/workflow"
+)
+
+// workflowArg names a workflow as everywhere: a name of the project or the user,
+// or a path.
+type workflowArg struct {
+	Workflow string   `arg:"" help:"A workflow's name, its workflow.toml or its graph file."`
+	Input    []string `short:"i" placeholder:"KEY=VALUE" sep:"none" help:"An input of the workflow. May be repeated."`
+}
+
+// compile reads the workflow from the disk and takes it through everything that
+// creating a run would. The result is nil when there is no graph to speak of;
+// the diagnostics then say why.
+func (a workflowArg) compile() (*workflow.Compiled, []workflow.Diagnostic, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, nil, err
+	}
+	env := environment()
+	location, err := workflow.Locate(a.Workflow, cwd, env.Home())
+	if err != nil {
+		return nil, nil, err
+	}
+	bundle, err := workflow.BundleFiles(location, cwd, workflow.BundleOptions{
+		FabroHome: env.Home(), UserSettings: env.SettingsPath(), Args: workflow.Args{Inputs: a.Input},
+	})
+	if err != nil {
+		return nil, syntax(err), unlessSyntax(err)
+	}
+	compiled, findings, err := workflow.Compile(*bundle, workflow.CompileOptions{})
+	if err != nil {
+		return nil, syntax(err), unlessSyntax(err)
+	}
+	return compiled, findings, nil
+}
+
+// syntax turns an error of the parser into the finding that it is.
+func syntax(err error) []workflow.Diagnostic {
+	var s *workflow.SyntaxError
+	if !errors.As(err, &s) {
+		return nil
+	}
+	return []workflow.Diagnostic{s.Diagnostic()}
+}
+
+func unlessSyntax(err error) error {
+	var s *workflow.SyntaxError
+	if errors.As(err, &s) {
+		return nil
+	}
+	return err
+}
+
+type validateCmd struct{ workflowArg }
+
+func (c *validateCmd) Run(g *globals) error {
+	compiled, findings, err := c.compile()
+	if err != nil {
+		return err
+	}
+	ok := !workflow.HasErrors(findings) && compiled != nil
+	if g.JSON {
+		if findings == nil {
+			findings = []workflow.Diagnostic{}
+		}
+		if err := g.printJSON(map[string]any{"ok": ok, "diagnostics": findings}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(g.stdout, workflow.FormatDiagnostics(findings))
+	}
+	if !ok {
+		if !g.JSON {
+			fmt.Fprintf(g.stderr, "fabro: %s cannot run: %s\n", c.Workflow, count(findings))
+		}
+		return silent{exitError}
+	}
+	g.say("%s: %d stages, %d edges, %s", c.Workflow, len(compiled.Graph.Nodes), len(compiled.Graph.Edges), count(findings))
+	return nil
+}
+
+// count says how many findings there are of each kind.
+func count(findings []workflow.Diagnostic) string {
+	numbers := map[string]int{}
+	for _, f := range findings {
+		numbers[f.Severity]++
+	}
+	var parts []string
+	for _, severity := range []string{workflow.SeverityError, workflow.SeverityWarning, workflow.SeverityInfo} {
+		switch n := numbers[severity]; {
+		case n == 1:
+			parts = append(parts, "1 "+severity)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", n, severity))
+		}
+	}
+	if parts == nil {
+		return "nothing to complain about"
+	}
+	return strings.Join(parts, ", ")
+}
+
+type graphCmd struct {
+	workflowArg
+	SVG bool `name:"svg" help:"As SVG, drawn by Graphviz (the program dot)."`
+}
+
+func (c *graphCmd) Run(ctx context.Context, g *globals) error {
+	compiled, findings, err := c.compile()
+	if err != nil {
+		return err
+	}
+	if compiled == nil {
+		fmt.Fprint(g.stderr, workflow.FormatDiagnostics(findings))
+		return silent{exitError}
+	}
+	if !c.SVG {
+		fmt.Fprint(g.stdout, workflow.DrawText(compiled.Graph))
+		return nil
+	}
+	dot, err := lookPath("dot")
+	if err != nil {
+		return errors.New("--svg needs the program dot of Graphviz, which is not on the PATH; without --svg the graph is printed as text")
+	}
+	cmd := exec.CommandContext(ctx, dot, "-Tsvg")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(workflow.DOT(compiled.Graph)), g.stdout, g.stderr
+	return cmd.Run()
+}
