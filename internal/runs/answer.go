@@ -65,7 +65,11 @@ func option(q wire.Question, typed string) (string, bool) {
 func Expected(q wire.Question) string {
 	var options []string
 	for _, o := range q.Options {
-		options = append(options, o.Key+" ("+o.Label+")")
+		if label, ok := strings.CutPrefix(o.Label, "["+o.Key+"]"); ok {
+			options = append(options, o.Key+" ("+strings.TrimSpace(label)+")")
+		} else {
+			options = append(options, o.Key+" ("+o.Label+")")
+		}
 	}
 	switch q.Type {
 	case wire.QuestionYesNo, wire.QuestionConfirmation:

@@ -84,7 +84,7 @@ func (s *stage) create(ctx context.Context, client *mcpclient.Client) (string, e
 			ID string `json:"run_id"`
 		} `json:"runs"`
 	}
-	err := s.call(ctx, client, "fabro_run_create", map[string]any{"runs": []any{XX, &created)
+	err := s.call(ctx, client, "fabro_run_create", map[string]any{"runs": []any{"release/workflow.toml"}}, &created)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func (s *stage) modernHost(ctx context.Context) (err error) {
 	question := state.WaitingFor[0]
 	s.step("The run asks: %s", question.Question)
 	for _, o := range question.Options {
-		s.say("     [%s] %s", o.Key, o.Label)
+		s.say("     %s", o.Label)
 	}
 
 	s.step("The user says: publish")
