@@ -39,28 +39,36 @@ func NeedsAgent(g *workflow.Graph) []string {
 }
 
 // NeedsAgentBelow is NeedsAgent for a workflow and the child workflows its managers run; the ids of a child's nodes are
-// written manager/node. Children that do not compile are left out: their manager will say so.
-func NeedsAgentBelow(c *workflow.Compiled) []string { return needsAgentBelow(c, 0) }
-
-func needsAgentBelow(c *workflow.Compiled, depth int) []string {
+// written manager/node. Each child is looked at once, whoever runs it. Children that do not compile are left out, and so
+// is what lies beyond maxChildren: their managers will say so when the run comes to them.
+func NeedsAgentBelow(c *workflow.Compiled) []string {
 	ids := NeedsAgent(c.Graph)
-	if depth == maxDepth {
-		return ids
+	seen := map[string]bool{c.Path: true}
+	compiled := 0
+	var below func(c *workflow.Compiled, prefix string)
+	below = func(c *workflow.Compiled, prefix string) {
+		for _, n := range c.Graph.Nodes {
+			if n.Handler() != workflow.HandlerManagerLoop || compiled == maxChildren {
+				continue
+			}
+			compiled++
+			child, diagnostics, err := c.Child(n)
+			if err != nil || workflow.HasErrors(diagnostics) || seen[child.Path] {
+				continue
+			}
+			seen[child.Path] = true
+			for _, id := range NeedsAgent(child.Graph) {
+				ids = append(ids, prefix+n.ID+"/"+id)
+			}
+			below(child, prefix+n.ID+"/")
+		}
 	}
-	for _, n := range c.Graph.Nodes {
-		if n.Handler() != workflow.HandlerManagerLoop {
-			continue
-		}
-		child, diagnostics, err := c.Child(n)
-		if err != nil || workflow.HasErrors(diagnostics) {
-			continue
-		}
-		for _, id := range needsAgentBelow(child, depth+1) {
-			ids = append(ids, n.ID+"/"+id)
-		}
-	}
+	below(c, "")
 	return ids
 }
+
+// maxChildren is how many managers NeedsAgentBelow looks behind.
+const maxChildren = 1000
 
 func hasPrompt(n *workflow.Node) bool {
 	prompt, ok := n.Attrs.String("prompt")

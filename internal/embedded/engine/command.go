@@ -134,7 +134,7 @@ func (s *stage) commandEnded(ctx context.Context, c script, log *output, end exi
 	if err != nil {
 		return nil, fatal(err.Error())
 	}
-	ref, err := s.r.blobs.put(context.WithoutCancel(ctx), text)
+	ref, err := s.r.blobs.putText(context.WithoutCancel(ctx), text)
 	if err != nil {
 		return nil, err
 	}

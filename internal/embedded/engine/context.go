@@ -169,17 +169,44 @@ func plainNumbers(v any) any {
 // blobs keeps texts and large values out of the events, in the journal's blob store.
 type blobs struct{ journal Journal }
 
-// put stores the JSON of v and returns the reference.
-func (b blobs) put(ctx context.Context, v any) (string, error) {
-	raw, err := marshal(v)
-	if err != nil {
-		return "", err
-	}
-	hash, err := b.journal.PutBlob(ctx, raw)
+// putText stores a text as a JSON string and returns the reference.
+func (b blobs) putText(ctx context.Context, text string) (string, error) {
+	hash, err := b.journal.PutBlob(ctx, quoteText(text))
 	if err != nil {
 		return "", journalError{err}
 	}
 	return blobScheme + hash, nil
+}
+
+// quoteText writes text, which must be valid UTF-8, as a JSON string with the fewest escapes JSON allows, so that the
+// same output has the same hash as in Fabro; it allocates once, outputs being large.
+func quoteText(text string) []byte {
+	const hex = "0123456789abcdef"
+	size := len(text) + 2
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\\' || strings.IndexByte("\b\f\n\r\t", c) >= 0:
+			size++
+		case c < 0x20:
+			size += 5
+		}
+	}
+	b := append(make([]byte, 0, size), '"')
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c >= 0x20:
+			b = append(b, c)
+		default:
+			if at := strings.IndexByte("\b\f\n\r\t", c); at >= 0 {
+				b = append(b, '\\', "bfnrt"[at])
+			} else {
+				b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			}
+		}
+	}
+	return append(b, '"')
 }
 
 // offload replaces the large values of updates by references.

@@ -14,7 +14,7 @@ import (
 const (
 	// DefaultMaxOutput bounds the output of one stage that is kept, in bytes. What comes after it is counted and
 	// dropped, except for the last part.
-	DefaultMaxOutput = 16 << 20
+	DefaultMaxOutput = 8 << 20
 
 	// keptTail is how much of the end of an output is held in memory, and written behind a capped log.
 	keptTail = 64 << 10

@@ -127,6 +127,22 @@ func TestLargeContextValues(t *testing.T) {
 	}
 }
 
+// The blob of a text is its JSON string as Fabro writes it, so that the hashes agree.
+func TestQuoteText(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       `""`,
+		"a\"b\\c/":               `"a\"b\\c/"`,
+		"\b\f\n\r\t\x00\x1f\x7f": "\"\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\"",
+		"<&>\u2028 ü 𝄞 \uFFFD":   "\"<&>\u2028 ü 𝄞 \uFFFD\"",
+	} {
+		got := quoteText(text)
+		var back string
+		if err := json.Unmarshal(got, &back); string(got) != want || err != nil || back != text || cap(got) != len(got) && len(got) > 64 {
+			t.Errorf("%q: %s, %v", text, got, err)
+		}
+	}
+}
+
 func TestStructuredSearch(t *testing.T) {
 	cases := []struct {
 		text string
