@@ -8,12 +8,12 @@
 // A run passes through these files:
 //
 //	run.go      start, prepare steps, the walk, the terminal event, the end of the processes
-//	walk.go     from node to node: limits, circuit breaker, goal gates, checkpoints
+//	walk.go     from node to node, recording each (record.go); enter.go, breaker.go and gates.go hold its rules
 //	route.go    which edge is taken
 //	stage.go    one node under its retry policy, timeout and watchdog
 //	handlers.go what a node of each type does; command.go, agent.go, human.go, parallel.go, manager.go the larger ones
 //	process.go  a process of ours: own group, output bounded in memory and on disk, an end that leaves nothing behind
-//	state.go    what a checkpoint holds, kept as changes and rendered whole on reading
+//	state.go    what a checkpoint holds, kept as changes and rendered whole on reading (fold.go)
 //
 // The semantics are Fabro's, its traps included: a diamond does not see its predecessor's outcome, a failed node follows
 // its unconditional edge, a non-zero exit code is never retried. Where Fabro would hurt there are a few deviations, each

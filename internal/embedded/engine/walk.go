@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/workflow"
 )
 
@@ -202,63 +200,6 @@ func (w *walk) hold(ctx context.Context) error {
 	})
 }
 
-// enter sets the context keys that a node finds.
-func (w *walk) enter(node *workflow.Node) {
-	if w.scope == "" {
-		w.r.current.Store(node.ID)
-	}
-	w.ctx.set("current_node", node.ID)
-	w.ctx.set("internal.node_visit_count", int64(w.visits[node.ID]))
-	w.ctx.set("internal.fidelity", w.fidelity(node))
-	if thread := w.thread(node); thread == "" {
-		w.ctx.set("internal.thread_id", nil)
-	} else {
-		w.ctx.set("internal.thread_id", thread)
-		w.ctx.set("thread."+thread+".current_node", node.ID)
-	}
-	w.lowered = false
-}
-
-// fidelity says how much of the past a model would be told: edge, node, graph, in this order.
-func (w *walk) fidelity(node *workflow.Node) string {
-	fidelity := "compact"
-	candidates := []*workflow.Attrs{&w.graph.Attrs, &node.Attrs}
-	names := []string{"default_fidelity", "fidelity"}
-	if w.via != nil {
-		candidates, names = append(candidates, &w.via.Attrs), append(names, "fidelity")
-	}
-	for i, attrs := range candidates {
-		if f, ok := attrs.String(names[i]); ok && slices.Contains(fidelities, f) {
-			fidelity = f
-		}
-	}
-	if w.lowered && fidelity == "full" {
-		return "summary:high"
-	}
-	return fidelity
-}
-
-var fidelities = []string{"full", "truncate", "compact", "summary:low", "summary:medium", "summary:high"}
-
-// thread names the conversation a model stage would belong to: edge, node, graph, first class, previous node.
-func (w *walk) thread(node *workflow.Node) string {
-	if w.via != nil {
-		if id, ok := w.via.Attrs.String("thread_id"); ok && id != "" {
-			return id
-		}
-	}
-	if id, ok := node.Attrs.String("thread_id"); ok && id != "" {
-		return id
-	}
-	if id, ok := w.graph.Attrs.String("default_thread"); ok && id != "" {
-		return id
-	}
-	if w.previous != "" && len(node.Classes) > 0 {
-		return node.Classes[0]
-	}
-	return w.previous
-}
-
 // leave records what a node came to, says where the walk goes, and goes there.
 func (w *walk) leave(ctx context.Context, s *stage, outcome *Outcome, attempts int) error {
 	node := s.node
@@ -316,49 +257,6 @@ func (w *walk) leave(ctx context.Context, s *stage, outcome *Outcome, attempts i
 	return nil
 }
 
-// breaker counts final failures that would only repeat, and ends a run that goes in circles. The failure's signature is
-// returned, "" after success.
-func (w *walk) breaker(node *workflow.Node, outcome *Outcome) (signature string, err error) {
-	if !outcome.failed() {
-		return "", nil
-	}
-	if outcome.Failure == nil {
-		outcome.Failure = failureFromText("")
-	}
-	signature = signatureOf(node.ID, outcome.Failure)
-	if c := outcome.Failure.Category; c != Deterministic && c != Structural {
-		return signature, nil
-	}
-	w.loops[signature]++
-	note(&w.changes.LoopFailures, signature, w.loops[signature])
-	return signature, w.tripped(w.loops[signature], signature)
-}
-
-func (w *walk) tripped(count int, signature string) error {
-	limit, ok := w.graph.Attrs.Int("loop_restart_signature_limit")
-	if !ok || limit < 1 {
-		limit = 3
-	}
-	if int64(count) < limit {
-		return nil
-	}
-	return fatal(fmt.Sprintf("deterministic failure cycle detected: signature %s repeated %d times (limit %d)", signature, count, limit))
-}
-
-// mayRestart decides whether a loop_restart edge may be taken: always after success, after a failure only if that may
-// pass by itself.
-func (w *walk) mayRestart(node *workflow.Node, outcome *Outcome, signature string) error {
-	if !outcome.failed() {
-		return nil
-	}
-	if c := outcome.Failure.Category; c != TransientInfra {
-		return fatal(fmt.Sprintf("loop_restart from %s blocked: the failure is %s, only transient_infra may restart", node.ID, c))
-	}
-	w.restarts[signature]++
-	note(&w.changes.RestartFailures, signature, w.restarts[signature])
-	return w.tripped(w.restarts[signature], signature)
-}
-
 // record takes an outcome into the state of the walk.
 func (w *walk) record(node string, outcome *Outcome, attempts int, signature string) {
 	w.completed = append(w.completed, node)
@@ -381,75 +279,4 @@ func (w *walk) record(node string, outcome *Outcome, attempts int, signature str
 	if outcome.PreferredLabel != "" {
 		w.ctx.set("preferred_label", outcome.PreferredLabel)
 	}
-}
-
-// restart begins anew behind a loop_restart edge: everything is forgotten but the visits and the counters.
-func (w *walk) restart(ctx context.Context, from, to string) error {
-	w.completed, w.index = nil, 0
-	clear(w.outcomes)
-	clear(w.retries)
-	clear(w.ctx.values)
-	w.seed()
-	w.nextBase = true
-	err := w.r.append(ctx, Event{Name: "loop.restart", Properties: struct {
-		From string `json:"from_node"`
-		To   string `json:"to_node"`
-	}{from, to}})
-	if err != nil {
-		return err
-	}
-	return w.announce(ctx)
-}
-
-// finish deals with a terminal node: the run succeeds if all goal gates are satisfied, goes back to a retry target if
-// one is not, and fails if there is none.
-func (w *walk) finish(ctx context.Context, node *workflow.Node) error {
-	if gate := w.unsatisfiedGate(); gate != nil {
-		target := w.retryTarget(gate)
-		if target == nil || target.Terminal() {
-			return fatal(fmt.Sprintf("goal gate unsatisfied for node %s and no retry target", gate.ID))
-		}
-		w.previous, w.via, w.at = node.ID, nil, target
-		return nil
-	}
-	s := w.newStage(node)
-	s.visit = w.visits[node.ID] + 1
-	started := s.started(1, 1)
-	completed := s.event(eventStageCompleted, struct {
-		Index       int         `json:"index"`
-		Timing      wire.Timing `json:"timing"`
-		Status      Status      `json:"status"`
-		Attempt     int         `json:"attempt"`
-		MaxAttempts int         `json:"max_attempts"`
-	}{w.index, wire.Timing{}, Succeeded, 1, 1})
-	w.at = nil
-	return w.r.append(ctx, started, completed)
-}
-
-// unsatisfiedGate is the first goal gate, by id, that has no good outcome. A gate that was never reached has none.
-func (w *walk) unsatisfiedGate() *workflow.Node {
-	var first *workflow.Node
-	for _, node := range w.graph.Nodes {
-		if gate, _ := node.Attrs.Bool("goal_gate"); !gate || first != nil && strings.Compare(node.ID, first.ID) > 0 {
-			continue
-		}
-		if o := w.outcomes[node.ID]; o == nil || o.Status != Succeeded && o.Status != PartiallySucceeded {
-			first = node
-		}
-	}
-	return first
-}
-
-// retryTarget is the first existing one of the node's and the graph's targets, or nil.
-func (w *walk) retryTarget(node *workflow.Node) *workflow.Node {
-	for _, attrs := range []*workflow.Attrs{&node.Attrs, &w.graph.Attrs} {
-		for _, key := range []string{"retry_target", "fallback_retry_target"} {
-			if id, ok := attrs.String(key); ok {
-				if target := w.graph.Node(id); target != nil {
-					return target
-				}
-			}
-		}
-	}
-	return nil
 }
