@@ -80,8 +80,10 @@ func aboutEdge(e *Edge, fix string) Diagnostic {
 	return Diagnostic{Edge: &[2]string{e.From, e.To}, Fix: fix}
 }
 
-// sorted orders the findings as they stand in the file, those about the graph
-// as a whole first, those in other files last.
+var severityRank = map[string]int{SeverityError: 0, SeverityWarning: 1, SeverityInfo: 2}
+
+// sorted orders the findings as they stand in the file, errors before warnings in
+// one place; those without a place come first, those in other files last.
 func (c *compiler) sorted() []Diagnostic {
 	main := c.graph.Source.Path
 	rank := func(d Diagnostic) int {
@@ -95,7 +97,7 @@ func (c *compiler) sorted() []Diagnostic {
 	}
 	slices.SortStableFunc(c.diags, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.SourcePath, b.SourcePath),
-			cmp.Compare(a.SpanStart, b.SpanStart))
+			cmp.Compare(a.SpanStart, b.SpanStart), cmp.Compare(severityRank[a.Severity], severityRank[b.Severity]))
 	})
 	return c.diags
 }

@@ -53,32 +53,59 @@ func (d *Diagnostic) format(b *strings.Builder) {
 	}
 }
 
-// excerpt draws the source line with a mark below the place. Tabs become single
-// spaces so that the mark stays in its column.
+// excerpt draws the part of the source line around the place, with a mark below
+// it. It looks at that part only: a line may be the whole of a large file. Tabs
+// become single spaces so that the mark stays in its column.
 func (d *Diagnostic) excerpt(b *strings.Builder) {
-	line := []rune(printable(d.source.line(d.Line)))
-	column := d.Column - 1
-	start := 0
-	if column > maxSourceLine*2/3 {
-		start = column - maxSourceLine/3
+	text := d.source.Text
+	at := min(d.SpanStart, len(text))
+	before := lastRunes(text[d.source.lines[d.Line-1]:at], maxSourceLine*2/3)
+	start := at - len(before)
+	cutStart := start > d.source.lines[d.Line-1]
+	if cutStart {
+		before = lastRunes(before, maxSourceLine/3)
+		start = at - len(before)
 	}
-	start = min(start, len(line))
-	end := min(len(line), start+maxSourceLine)
-	text := string(line[start:end])
-	if start > 0 {
-		text = "…" + text
-		column++
+	column := utf8.RuneCountInString(before)
+	rest, whole := firstRunes(text[at:], maxSourceLine-column)
+	if cutStart {
+		column++ // the ellipsis
 	}
-	if end < len(line) {
-		text += "…"
+	fmt.Fprintf(b, "%5d | %s%s%s%s\n", d.Line, ellipsis(cutStart), printable(before), printable(rest), ellipsis(!whole))
+	span, _ := firstRunes(rest[:min(max(d.SpanLen, 1), len(rest))], maxSourceLine)
+	fmt.Fprintf(b, "      | %s^%s\n", strings.Repeat(" ", column), strings.Repeat("~", max(0, utf8.RuneCountInString(span)-1)))
+}
+
+func ellipsis(cut bool) string {
+	if cut {
+		return "…"
 	}
-	fmt.Fprintf(b, "%5d | %s\n", d.Line, text)
-	width := 1
-	if stop := d.SpanStart + d.SpanLen; d.SpanLen > 0 && stop <= len(d.source.Text) {
-		width = utf8.RuneCountInString(d.source.Text[d.SpanStart:stop])
+	return ""
+}
+
+// lastRunes is the end of s that has at most n characters.
+func lastRunes(s string, n int) string {
+	i := len(s)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		i -= size
 	}
-	width = max(1, min(width, end-(start+d.Column-1-start)))
-	fmt.Fprintf(b, "      | %s^%s\n", strings.Repeat(" ", column-start), strings.Repeat("~", width-1))
+	return s[i:]
+}
+
+// firstRunes is the beginning of the first line of s that has at most n
+// characters; whole says that nothing of the line was cut.
+func firstRunes(s string, n int) (first string, whole bool) {
+	for i, r := range s {
+		switch {
+		case r == '\n', r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+			return s[:i], true
+		case n == 0:
+			return s[:i], false
+		}
+		n--
+	}
+	return s, true
 }
 
 // printable replaces what would move a terminal's cursor or change its colours.

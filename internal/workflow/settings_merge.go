@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -122,10 +123,14 @@ func (m *merger) file(path, source string, strict bool) {
 	}
 }
 
+// isScalar reports whether a TOML value can be an input. Infinity and NaN cannot:
+// JSON has no form for them.
 func isScalar(v any) bool {
-	switch v.(type) {
-	case string, int64, float64, bool:
+	switch v := v.(type) {
+	case string, int64, bool:
 		return true
+	case float64:
+		return !math.IsInf(v, 0) && !math.IsNaN(v)
 	}
 	return false
 }
@@ -269,7 +274,7 @@ func (m *merger) args(a Args) {
 }
 
 // ParseInput reads the right side of an `input` argument: a TOML scalar, or text
-// as it is when it is no TOML value.
+// as it is when it is no finite TOML value.
 func ParseInput(text string) (any, error) {
 	if strings.ContainsAny(text, "\n\r") {
 		return text, nil
@@ -278,8 +283,12 @@ func ParseInput(text string) (any, error) {
 	if err := toml.Unmarshal([]byte("v = "+text), &raw); err != nil || len(raw) != 1 {
 		return text, nil
 	}
-	if v := raw["v"]; isScalar(v) {
+	v := raw["v"]
+	if isScalar(v) {
 		return v, nil
+	}
+	if _, number := v.(float64); number {
+		return text, nil
 	}
 	return nil, fmt.Errorf("%s is a date, a list or a table; an input is a string, a number or a boolean", text)
 }

@@ -67,22 +67,6 @@ func (s *Source) runesBefore(offset int) int {
 	return n
 }
 
-// line returns the text of a 1-based line without its end.
-func (s *Source) line(n int) string {
-	if n < 1 || n > len(s.lines) {
-		return ""
-	}
-	end := len(s.Text)
-	if n < len(s.lines) {
-		end = s.lines[n] - 1
-	}
-	text := s.Text[s.lines[n-1]:end]
-	if len(text) > 0 && text[len(text)-1] == '\r' {
-		text = text[:len(text)-1]
-	}
-	return text
-}
-
 // Position is a place in a source file. The zero value is no place at all: it
 // belongs to what was never written in a file.
 type Position struct {

@@ -34,8 +34,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// HasSyntax reports whether a text is a template at all. Text that is not is
-// used as it is, down to its last newline.
+// HasSyntax reports whether a text is a template at all. A goal or a prompt that
+// is not is used as it is, down to its last newline, and not parsed.
 func HasSyntax(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
 }
@@ -103,9 +103,6 @@ func Parse(name, text string) (*Template, error) {
 }
 
 func stripFinalNewline(text string) string {
-	if !HasSyntax(text) {
-		return text
-	}
 	text = strings.TrimSuffix(text, "\n")
 	return strings.TrimSuffix(text, "\r")
 }
