@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +72,10 @@ var errStop = errors.New("stop")
 // play runs the script and settles the case.
 func (p *player) play() {
 	defer func() {
+		if bug := recover(); bug != nil { // ours; the verdicts on all else must not be lost
+			p.harnessFailure(fmt.Errorf("a defect of the harness: %v\n%s", bug, debug.Stack()))
+			p.end()
+		}
 		p.c.Settle()
 		if p.cfg.Verbose {
 			for _, name := range p.order {

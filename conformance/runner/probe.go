@@ -152,7 +152,7 @@ func (p *player) spoken(o *Offer, w *peer, method string, reply *strictjson.Valu
 		})
 		return false
 	case result == nil:
-		o.Why = fmt.Sprintf("the server does not speak %s: it answered %s with %s", o.Revision, method, abbreviate(string(reply.Get("error").Raw), 200))
+		o.Why = fmt.Sprintf("the server does not speak %s: it answered %s with %s", o.Revision, method, abbreviate(string(reply.Raw), 200))
 		return false
 	case method == "initialize" && result.Get("protocolVersion").Str() != o.Revision:
 		o.Why = fmt.Sprintf("the server does not speak %s: asked for it, it chose %q", o.Revision, result.Get("protocolVersion").Str())
