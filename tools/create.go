@@ -240,8 +240,8 @@ func (c *creation) pageFailure(page *plain.Page) {
 		page.Line("%s was not created: %s", what, failed.Error)
 	}
 	for _, d := range failed.Diagnostics {
-		if line := diagnosticLine(&d); !strings.Contains(failed.Error, line) {
-			page.Line("  %s", line)
+		if !strings.Contains(failed.Error, d.Message) { // the error shows the errors
+			page.Line("  %s", diagnosticLine(&d))
 		}
 	}
 	if len(c.out.NotTried) > 0 {

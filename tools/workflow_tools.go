@@ -93,8 +93,8 @@ func (p *workflowValidateParams) run(ctx context.Context, r *request) (*reply, e
 		return nil, err
 	}
 	for _, d := range out.Diagnostics {
-		if line := diagnosticLine(&d); out.Problem == nil || !strings.Contains(*out.Problem, line) {
-			page.Line("> %s", line)
+		if out.Problem == nil || !strings.Contains(*out.Problem, d.Message) { // the problem shows the errors
+			page.Line("> %s", diagnosticLine(&d))
 		}
 	}
 	return &reply{text: page.String(), structured: out}, nil
