@@ -334,7 +334,7 @@ func (c *Client) transportError(caller, ctx context.Context, r request, token st
 	} else if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if text := err.Error(); token != "" && strings.Contains(text, token) {
+	if text := err.Error(); len(token) > minSecret && strings.Contains(text, token) {
 		err = errors.New(Redact(text, token))
 	}
 	e := &TransportError{Target: c.Target(), Method: r.method, Path: r.label(), Err: err}
@@ -343,6 +343,10 @@ func (c *Client) transportError(caller, ctx context.Context, r request, token st
 	}
 	return e
 }
+
+// minSecret is the length up to which a token is too short to be a secret, and
+// too likely to be a part of any sentence.
+const minSecret = 7
 
 // boundedBody reads an answer with a limit on size and on silence.
 type boundedBody struct {

@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -191,10 +193,7 @@ func (c *Connector) localServer(ctx context.Context, storage string) (Target, To
 	if !target.IsUnix() {
 		token = &fallbackToken{first: c.storeToken(target), second: devTokenFile(storage)}
 	}
-	if !c.answers(ctx, target) {
-		return Target{}, nil, false
-	}
-	return target, token, true
+	return target, token, c.lives(ctx, target, record.PID)
 }
 
 // dialable turns the address a server listens on into one to call it by.
@@ -212,17 +211,39 @@ func dialable(address string) string {
 // probeTimeout is the time a local server has to say that it lives.
 const probeTimeout = time.Second
 
-// answers asks for the health of a server, without a credential.
-func (c *Connector) answers(ctx context.Context, target Target) bool {
+// lives asks for the health of a server, without a credential. One that is too
+// busy to answer in time is alive as long as its process is: starting another
+// beside it would split the runs between two servers.
+func (c *Connector) lives(ctx context.Context, target Target, pid int) bool {
 	opts := c.Options
-	opts.Target, opts.Token, opts.Timeout, opts.Retries, opts.NoProxy = target, nil, probeTimeout, -1, true
+	opts.Target, opts.Token, opts.Retries, opts.NoProxy = target, nil, -1, true
+	if opts.Timeout <= 0 || opts.Timeout > probeTimeout {
+		opts.Timeout = probeTimeout
+	}
 	client, err := NewClient(opts)
 	if err != nil {
 		return false
 	}
 	defer client.Close()
 	_, err = client.Health(ctx)
-	return err == nil
+	var late *timeoutError
+	return err == nil || errors.As(err, &late) && processExists(pid)
+}
+
+func processExists(pid int) bool {
+	if pid <= 0 {
+		return false
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false // on Windows: there is none
+	}
+	defer process.Release()
+	if runtime.GOOS == "windows" {
+		return true
+	}
+	err = process.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, os.ErrPermission)
 }
 
 func (c *Connector) connectEmbedded(ctx context.Context, storage string) (*Client, error) {

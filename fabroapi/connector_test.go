@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
@@ -207,7 +208,9 @@ func TestEmbeddedRevived(t *testing.T) {
 	var stops []func()
 	sockets := []string{socketPath(t), socketPath(t)}
 	connector := &fabroapi.Connector{StorageDir: t.TempDir(),
-		Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": "/none"}[name] }},
+		Env: fabroapi.Environment{Getenv: func(name string) string {
+			return map[string]string{"FABRO_HOME": "/none", "FABRO_RUN_ID": runID}[name]
+		}},
 		StartEmbedded: func(context.Context, string) (string, string, error) {
 			n := starts.Add(1)
 			token := fmt.Sprintf("token-%d", n)
@@ -217,6 +220,9 @@ func TestEmbeddedRevived(t *testing.T) {
 					return
 				}
 				command.Store(r.Header.Get(fabroapi.AgentCommandHeader))
+				if r.Header.Get(fabroapi.RunHeader) != runID {
+					t.Errorf("run %q", r.Header.Get(fabroapi.RunHeader))
+				}
 				writeJSON(w, 201, sampleRun())
 			})))
 			return sockets[n-1], token, nil
@@ -338,5 +344,50 @@ func TestConnectOnce(t *testing.T) {
 	}
 	if starts.Load() != 1 {
 		t.Errorf("started %d times", starts.Load())
+	}
+}
+
+// TestBusyLocalServer: a local server that does not answer in time is not taken
+// for dead while its process lives.
+func TestBusyLocalServer(t *testing.T) {
+	for pid, embedded := range map[int]bool{os.Getpid(): false, 0: true, 1 << 30: true} {
+		storage, socket := t.TempDir(), socketPath(t)
+		stop := serveUnix(t, socket, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+		if err := os.WriteFile(filepath.Join(storage, "server.json"), fmt.Appendf(nil, `{"pid":%d,"bind":{"unix":%q}}`, pid, socket), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		connector := &fabroapi.Connector{StorageDir: storage, Options: fabroapi.Options{Timeout: 50 * time.Millisecond},
+			Env:           fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": storage}[name] }},
+			StartEmbedded: func(context.Context, string) (string, string, error) { return "/embedded.sock", "token", nil }}
+		client, err := connector.Connect(t.Context())
+		if err != nil || client.Embedded() != embedded {
+			t.Errorf("pid %d: %v, %v", pid, client.Embedded(), err)
+		}
+		connector.Close()
+		stop()
+	}
+}
+
+// TestConnectionsAreReused: one connection is enough for calls one after
+// another, whatever they answer.
+func TestConnectionsAreReused(t *testing.T) {
+	var connections atomic.Int64
+	status := 200
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, status, sampleRun()) }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	client := newClient(t, server.URL, fabroapi.Options{})
+	for _, status = range []int{200, 202, 404, 409, 500, 200} {
+		client.GetRun(t.Context(), runID)
+		client.SteerRun(t.Context(), runID, "x", false)
+		client.DeleteRun(t.Context(), runID, false)
+	}
+	if n := connections.Load(); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }
