@@ -165,7 +165,7 @@ func (j *Judge) onProgress(f *Frame, params *strictjson.Value) {
 	}
 	j.progress[r.token] = now
 	switch {
-	case r.answered:
+	case r.answered && !r.handle:
 		j.find(f.Revision, fmt.Sprintf("progress for %s (id %s) after its reply", r.method, showKey(r.key)), "progress.stops")
 	case r.cancelled > 0 && j.answeredOf > r.cancelled:
 		j.find(f.Revision, fmt.Sprintf("progress for %s (id %s) after it was cancelled", r.method, showKey(r.key)), "progress.stops-after-cancel", "cancel.server.nothing-further")

@@ -77,6 +77,7 @@ type request struct {
 	listen    bool
 	filter    *strictjson.Value // of a listen
 	acked     bool
+	handle    bool // answered with a task, whose progress goes on
 	invalid   bool // no valid request: its id need not fit the schema
 	logLevel  string
 	answered  bool
@@ -101,6 +102,7 @@ type Judge struct {
 	unreadable  int                          // lines sent that may be answered without an id
 	batches     int                          // arrays sent that may be answered by one
 	ourReplies  map[string]bool              // ids of server requests, seen
+	allowed     map[string]bool              // ids that may be answered although no line sent them readably
 	inputClosed bool
 	findings    []Finding
 }
@@ -109,7 +111,7 @@ type Judge struct {
 func New(revision string) *Judge {
 	return &Judge{
 		played: revision, requests: map[string]*request{}, tokens: map[string]*request{},
-		progress: map[string]*strictjson.Value{}, ourReplies: map[string]bool{},
+		progress: map[string]*strictjson.Value{}, ourReplies: map[string]bool{}, allowed: map[string]bool{},
 	}
 }
 
@@ -261,6 +263,10 @@ func known(revision string) bool {
 	}
 	return false
 }
+
+// Allow says that a reply with this id is no surprise: the transcript reckons
+// with it, although the line that carried the id is one no reader need read.
+func (j *Judge) Allow(id *strictjson.Value) { j.allowed[Key(id)] = true }
 
 // InputClosed notes that the server's standard input was ended.
 func (j *Judge) InputClosed() { j.inputClosed = true }

@@ -114,7 +114,9 @@ func (j *Judge) reply(f *Frame, v *strictjson.Value) {
 	}
 	r := j.requests[Key(f.ID)]
 	if r == nil {
-		j.strangeID(f)
+		if !j.allowed[Key(f.ID)] {
+			j.strangeID(f)
+		}
 		return
 	}
 	f.Answers, f.Revision = r.method, r.revision
@@ -133,6 +135,7 @@ func (j *Judge) reply(f *Frame, v *strictjson.Value) {
 			"cancel.server.nothing-further", "cancel.server.no-response")
 	}
 	r.answered = true
+	r.handle = !r.modern && v.At("result", "task").Is(strictjson.Object)
 	j.answeredOf = max(j.answeredOf, r.sent)
 	j.open = slices.DeleteFunc(j.open, func(o *request) bool { return o == r })
 	if r.method == "initialize" && f.Kind == Result && !r.modern && j.session == "" {

@@ -109,7 +109,31 @@ func (p *player) start(w *peer, args []string) error {
 	}
 	w.proc, w.started = proc, proc.Started
 	w.judge = judge.New(p.rev)
+	p.allow(w, p.t.Steps)
 	return nil
+}
+
+// allow tells the judge of the ids that maybe and ignore steps reckon with.
+func (p *player) allow(w *peer, steps []transcript.Step) {
+	for _, s := range steps {
+		var id *transcript.Template
+		switch op := s.Op.(type) {
+		case *transcript.Ignore:
+			id = op.ID
+		case *transcript.Expect:
+			if op.Maybe {
+				id = op.Target.ID
+			}
+		}
+		if id != nil && len(id.Refs()) == 0 {
+			if v, err := p.value(w, id); err == nil {
+				w.judge.Allow(v)
+			}
+		}
+		for _, inner := range transcript.Blocks(s.Op) {
+			p.allow(w, inner)
+		}
+	}
 }
 
 // onLine judges one line of the server and makes it available to the steps.

@@ -137,6 +137,11 @@ func (m *matching) holds(p *Pattern, v *strictjson.Value) bool {
 		want := m.Var(p.parts[0].ref)
 		return v != nil && want != nil && strictjson.Equal(want, v)
 	case stringWithRefs:
+		if only := p.onlyReference(); only != "" {
+			if want := m.Var(only); want != nil && want.Kind != strictjson.String && strictjson.Equal(want, v) {
+				return true // "${x}" of a captured object means the object
+			}
+		}
 		text, err := (&Template{parts: p.parts}).Expand(m)
 		return err == nil && v.Is(strictjson.String) && v.Text == string(text)
 	case either:
@@ -155,6 +160,18 @@ func (m *matching) holds(p *Pattern, v *strictjson.Value) bool {
 	default: // object and array, inside an expression
 		return m.fits(p, v)
 	}
+}
+
+// onlyReference names the reference of a string that is nothing else.
+func (p *Pattern) onlyReference() string {
+	name := ""
+	for _, one := range p.parts {
+		if one.text != "" || one.ref != "" && name != "" {
+			return ""
+		}
+		name += one.ref
+	}
+	return name
 }
 
 func (p *Pattern) within(r *big.Rat) bool {
