@@ -98,6 +98,7 @@ func (c *conn) serve(ctx context.Context) error {
 		c.drain(c.opts.StopGrace, true)
 	case <-c.broken:
 	}
+	c.out.settle(afterStop)
 	select {
 	case <-c.broken:
 		result = ErrPeerGone

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"sync"
+	"time"
 
 	"fabro-mcp/transport"
 )
@@ -22,7 +23,7 @@ type output struct {
 	failed func() // called once, when a write has failed
 
 	mu      sync.Mutex // protects the fields below, and request.closed
-	space   sync.Cond  // signalled when pending shrinks
+	space   sync.Cond  // signalled when pending shrinks and when writing ends
 	pending []byte
 	spare   []byte
 	writing bool
@@ -76,6 +77,23 @@ func (o *output) close(r *request) bool {
 	return true
 }
 
+// settle waits, for at most d, until everything sent so far is written.
+func (o *output) settle(d time.Duration) {
+	late := false
+	timer := time.AfterFunc(d, func() {
+		o.mu.Lock()
+		late = true
+		o.mu.Unlock()
+		o.space.Broadcast()
+	})
+	defer timer.Stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for o.writing && o.err == nil && !late {
+		o.space.Wait()
+	}
+}
+
 // write is entered by the one that set writing.
 func (o *output) write(lines []byte) {
 	err := o.stream.WriteLines(lines)
@@ -93,6 +111,7 @@ func (o *output) write(lines []byte) {
 		}
 	}
 	o.writing = false
+	o.space.Broadcast()
 	if err != nil && o.err == nil {
 		o.err = err
 		o.pending = nil

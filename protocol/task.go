@@ -135,7 +135,10 @@ func (r *request) createTask(b []byte, tool *compiledTool) (made bool, body []by
 	}
 	if r.rev.has(featExtensions) {
 		r.resultType = "task"
-		return true, r.appendTask(b, task), nil
+		// The core's schema of a tools/call result requires content. With an empty
+		// one, validators that know nothing of extensions accept the handle too.
+		b = keyRaw(r.appendTask(b, task), "content", []byte("[]"))
+		return true, b, nil
 	}
 	if s := r.conn.session.Load(); s != nil {
 		s.follow(task.ID, r)

@@ -18,7 +18,7 @@ func TestTasksExtension(t *testing.T) {
 	p := connect(t, f.Server)
 	r := resultOf(t, p.call(tasked("1", "tools/call", `"name":"job","task":{"ttl":5}`)))
 	delete(r, "_meta")
-	want := map[string]any{"taskId": "task-1", "status": "working", "createdAt": "1970-01-01T00:16:41.000Z", "lastUpdatedAt": "1970-01-01T00:16:41.000Z", "ttlMs": nil, "resultType": "task"}
+	want := map[string]any{"taskId": "task-1", "status": "working", "createdAt": "1970-01-01T00:16:41.000Z", "lastUpdatedAt": "1970-01-01T00:16:41.000Z", "ttlMs": nil, "resultType": "task", "content": []any{}}
 	got := map[string]any{}
 	for k, v := range r {
 		got[k] = v

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"fabro-mcp/protocol"
@@ -17,6 +18,10 @@ type fixture struct {
 	tasks   *taskStore
 	once    *marks // states that were used
 	handles *marks
+
+	changing    sync.Mutex // protects the fields below
+	moreTools   bool
+	morePrompts bool
 }
 
 // noArguments is the schema of a tool that takes nothing.

@@ -80,6 +80,11 @@ func (s *taskStore) CreateTask(ctx context.Context, c *call, ttl time.Duration) 
 	run.cancel = cancel
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for id, old := range s.runs {
+		if old.task.Status.Final() && time.Since(old.task.CreatedAt) > old.task.TTL {
+			delete(s.runs, id)
+		}
+	}
 	s.runs[run.task.ID] = run
 	if err := s.saveLocked(run); err != nil {
 		delete(s.runs, run.task.ID)

@@ -88,17 +88,49 @@ func (f *fixture) officialTools() []protocol.Tool {
 			}`),
 			Call: func(_ context.Context, c *call) (*result, error) { return text(string(c.Arguments)), nil },
 		},
-		f.trigger("test_trigger_tool_change", "Announces that the list of tools has changed.", func() { f.server.Changed(protocol.ToolList) }),
-		f.trigger("test_trigger_prompt_change", "Announces that the list of prompts has changed.", func() { f.server.Changed(protocol.PromptList) }),
-		f.trigger("test_trigger_resource_change", "Announces that the list of resources has changed.", func() { f.server.Changed(protocol.ResourceList) }),
-		f.trigger("touch_resource", "Announces that test://watched-resource has changed.", func() { f.server.ResourceUpdated("test://watched-resource") }),
-		f.trigger("touch_other", "Announces that test://static-text has changed.", func() { f.server.ResourceUpdated("test://static-text") }),
+		f.trigger("test_trigger_tool_change", "Adds a tool for everybody, or takes it away again.", f.changeTools),
+		f.trigger("test_trigger_prompt_change", "Adds a prompt for everybody, or takes it away again.", f.changePrompts),
+		f.trigger("test_trigger_resource_change", "Announces that the list of resources has changed.", func() error {
+			f.server.Changed(protocol.ResourceList)
+			return nil
+		}),
+		f.trigger("touch_resource", "Announces that test://watched-resource has changed.", func() error {
+			f.server.ResourceUpdated("test://watched-resource")
+			return nil
+		}),
+		f.trigger("touch_other", "Announces that test://static-text has changed.", func() error {
+			f.server.ResourceUpdated("test://static-text")
+			return nil
+		}),
 	}
 }
 
-func (f *fixture) trigger(name, description string, do func()) protocol.Tool {
+func (f *fixture) trigger(name, description string, do func() error) protocol.Tool {
 	return protocol.Tool{Name: name, Description: description, InputSchema: noArguments, Call: func(context.Context, *call) (*result, error) {
-		do()
-		return text("Announced."), nil
+		return text("Announced."), do()
 	}}
+}
+
+// changeTools changes the set of tools, which also announces it.
+func (f *fixture) changeTools() error {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	tools := f.server.Tools
+	if f.moreTools = !f.moreTools; f.moreTools {
+		tools = append(tools[:len(tools):len(tools)], f.constant("added_tool", "A tool that comes and goes.", protocol.Text("here")))
+	}
+	return f.server.SetTools(tools)
+}
+
+// changePrompts changes the set of prompts, which also announces it.
+func (f *fixture) changePrompts() error {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	prompts := f.server.Prompts
+	if f.morePrompts = !f.morePrompts; f.morePrompts {
+		added := prompts[0]
+		added.Name = "added_prompt"
+		prompts = append(prompts[:len(prompts):len(prompts)], added)
+	}
+	return f.server.SetPrompts(prompts)
 }
