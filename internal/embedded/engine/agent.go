@@ -123,8 +123,9 @@ func (s *stage) prompt(ctx context.Context) (string, error) {
 // standard input, its standard output is the response.
 func (s *stage) agent(ctx context.Context) (*Outcome, error) {
 	if len(s.r.spec.AgentCommand) == 0 {
-		return failedWith(Deterministic, fmt.Sprintf(
-			"Stage %s needs a language model, and this run has no agent command: run it with dry_run, with FABRO_AGENT_COMMAND, or on a Fabro server", s.node.ID)), nil
+		// Creation refuses such runs. Were it only this stage that fails, the run could still end as a success.
+		return nil, fatal(fmt.Sprintf(
+			"stage %s needs a language model, and this run has no agent command: run it with dry_run, with FABRO_AGENT_COMMAND, or on a Fabro server", s.node.ID))
 	}
 	prompt, err := s.prompt(ctx)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *stage) askAgent(ctx context.Context, input string) (string, *Outcome, t
 	name := s.r.spec.AgentCommand[0]
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", failedWith(Deterministic, fmt.Sprintf("The agent command %q is not to be found", name)), 0, nil
+		return "", nil, 0, fatal(fmt.Sprintf("the agent command %q is not to be found", name))
 	case err != nil:
 		return "", nil, 0, retryable("Cannot run the agent command: " + err.Error())
 	case end.stopped && errors.Is(context.Cause(ctx), errTimeout):

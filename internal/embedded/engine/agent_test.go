@@ -100,8 +100,6 @@ func TestAgentFailures(t *testing.T) {
 	}{
 		{"exit code", []string{"sh", "-c", "echo quota exceeded >&2; exit 7"}, "Agent command failed with exit code: 7\n\n## output\nquota exceeded\n"},
 		{"exit code, words on stdout only", []string{"sh", "-c", "echo no idea; exit 1"}, "Agent command failed with exit code: 1\n\n## output\nno idea\n"},
-		{"not there", []string{"no-such-agent-anywhere"}, `The agent command "no-such-agent-anywhere" is not to be found`},
-		{"none", nil, "Stage think needs a language model, and this run has no agent command: run it with dry_run, with FABRO_AGENT_COMMAND, or on a Fabro server"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,6 +114,20 @@ func TestAgentFailures(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A run does not pass over work that nothing could do.
+func TestAgentMissing(t *testing.T) {
+	for want, command := range map[string][]string{
+		`the agent command "no-such-agent-anywhere" is not to be found`:                                                                              {"no-such-agent-anywhere"},
+		"stage think needs a language model, and this run has no agent command: run it with dry_run, with FABRO_AGENT_COMMAND, or on a Fabro server": nil,
+	} {
+		tr := newTrial(t, frame(`think [prompt="x", max_retries=2] start -> think -> exit`))
+		tr.spec.AgentCommand = command
+		if result, _ := tr.run(); status(result) != "failed(workflow_error): "+want {
+			t.Error(status(result))
+		}
 	}
 }
 

@@ -50,14 +50,9 @@ func (w *walk) mayRestart(node *workflow.Node, outcome *Outcome, signature strin
 	return w.tripped(w.restarts[signature], signature)
 }
 
-// restart begins anew behind a loop_restart edge: everything is forgotten but the visits and the counters.
+// restart begins anew behind a loop_restart edge.
 func (w *walk) restart(ctx context.Context, from, to string) error {
-	w.completed, w.index = nil, 0
-	clear(w.outcomes)
-	clear(w.retries)
-	clear(w.ctx.values)
-	w.seed()
-	w.nextBase = true
+	w.forget()
 	err := w.r.append(ctx, Event{Name: "loop.restart", Properties: struct {
 		From string `json:"from_node"`
 		To   string `json:"to_node"`
@@ -66,4 +61,14 @@ func (w *walk) restart(ctx context.Context, from, to string) error {
 		return err
 	}
 	return w.announce(ctx)
+}
+
+// forget empties everything but the visits and the counters of failures.
+func (w *walk) forget() {
+	w.completed, w.index = nil, 0
+	clear(w.outcomes)
+	clear(w.retries)
+	clear(w.ctx.values)
+	w.seed()
+	w.nextBase = true
 }

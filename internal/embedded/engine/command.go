@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -121,6 +122,9 @@ func (s *stage) command(ctx context.Context) (*Outcome, error) {
 		env: commandEnv(s.r.spec.Env, s.r.spec.Compiled.Settings.Environment.Env), stdin: c.stdin, stdout: log, stderr: log,
 	})
 	stop()
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, errors.Join(fatal("command stages need bash, which is not to be found in PATH"), log.abandon())
+	}
 	if err != nil {
 		return nil, errors.Join(retryable("Cannot run the script: "+err.Error()), log.abandon())
 	}

@@ -223,6 +223,14 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
+func TestCommandWithoutBash(t *testing.T) {
+	tr := newTrial(t, frame(`a [script="true"] start -> a -> exit`))
+	tr.spec.Env = []string{"PATH=" + t.TempDir()}
+	if result, _ := tr.run(); status(result) != "failed(workflow_error): command stages need bash, which is not to be found in PATH" {
+		t.Error(status(result))
+	}
+}
+
 // Both streams are one, in the order of writing; bytes that are no text are replaced.
 func TestCommandOutputMerged(t *testing.T) {
 	tr := newTrial(t, frame(`a [script="echo one; echo two >&2; printf '\\377\\n'; echo three"] start -> a -> exit`))

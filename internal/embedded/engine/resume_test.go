@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"fabro-mcp/fabroapi/wire"
 )
 
 // A run that was cut off goes on at the node of its last checkpoint, with everything it knew; ordinals go on counting,
@@ -80,5 +83,52 @@ func TestResumeAfterDeadEnd(t *testing.T) {
 	again.spec.Cwd, again.spec.Resume = tr.spec.Cwd, tr.journal.checkpoint(t)
 	if result, got := again.run(); order(got) != "a exit" || status(result) != "succeeded(completed)" {
 		t.Errorf("%s: %s", order(got), status(result))
+	}
+}
+
+// From whatever checkpoint a run is resumed, it goes the way that it went.
+func TestResumeAnywhere(t *testing.T) {
+	graphs := map[string]string{
+		"loop":    frame(`a [script="true"] gate [shape=diamond] start -> a -> gate; gate -> exit [condition="context.internal.node_visit_count >= 5"]; gate -> a`),
+		"forks":   frame(fork + ` again [shape=diamond] `),
+		"chain":   chain(12),
+		"restart": frame(`a [script="true", max_visits=3] b [script="true"] start -> a -> b; b -> a [loop_restart=true]`),
+		"gate":    frame(`ask [shape=hexagon] think [prompt="x", goal_gate=true, retry_target=ask] start -> ask -> think -> exit`),
+		"child":   frame(`m [shape=house, stack.child_dot_source="digraph C { start [shape=Mdiamond] exit [shape=Msquare] start -> exit }"] start -> m -> exit`),
+	}
+	for name, graph := range graphs {
+		t.Run(name, func(t *testing.T) {
+			c := compileText(t, graph)
+			first := trialOf(t, c)
+			first.spec.DryRun = true
+			result, whole := first.run()
+			var fold Fold
+			ordinals := map[string]int{}
+			for i, e := range first.journal.events {
+				if err := fold.Observe(e.Name, first.journal.stored[i]); err != nil {
+					t.Fatal(err)
+				}
+				if node, n, err := wire.ParseStageID(e.StageID); err == nil {
+					ordinals[node] = max(ordinals[node], n)
+				}
+				if e.Name != eventCheckpointCompleted {
+					continue
+				}
+				again := trialOf(t, c)
+				again.spec.DryRun, again.spec.Resume, again.spec.Cwd = true, fold.Checkpoint(), first.spec.Cwd
+				again.spec.Resume.Ordinals = maps.Clone(ordinals)
+				ended, rest := again.run()
+				if diff := cmp.Diff(status(result), status(ended)); diff != "" {
+					t.Error(diff)
+				}
+				from := i + 1
+				if whole[from].Event == "loop.restart" {
+					from += 3 // what a resumed run does not go through again
+				}
+				if diff := cmp.Diff(whole[from:], rest[6:]); diff != "" {
+					t.Fatalf("resumed behind event %d:\n%s", i, diff)
+				}
+			}
+		})
 	}
 }

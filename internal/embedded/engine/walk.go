@@ -96,6 +96,9 @@ func (w *walk) resume(cp *Checkpoint) error {
 			break
 		}
 	}
+	if w.via != nil && w.via.LoopRestart() {
+		w.forget() // as the run did behind its checkpoint
+	}
 	return nil
 }
 
@@ -108,6 +111,9 @@ func (w *walk) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer w.watch(ctx, end)()
+	if w.at == nil && w.previous == "" {
+		return fatal("the workflow has no start node")
+	}
 	for w.at != nil {
 		if ctx.Err() != nil {
 			return endCause(ctx)
@@ -126,8 +132,9 @@ func (w *walk) run(ctx context.Context) error {
 func endCause(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *fatalError
+	var journal journalError
 	switch {
-	case cause == nil, errors.Is(cause, ErrShutdown), errors.Is(cause, ErrCancelled), errors.As(cause, &fatal):
+	case cause == nil, errors.Is(cause, ErrShutdown), errors.Is(cause, ErrCancelled), errors.As(cause, &fatal), errors.As(cause, &journal):
 		return cause
 	}
 	return fmt.Errorf("%w: %w", ErrCancelled, cause)
