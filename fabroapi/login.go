@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"fabro-mcp/fabroapi/auth"
+	"fabro-mcp/internal/atomicfile"
 )
 
 // LoginOptions are the settings of `fabro auth login`.
@@ -139,7 +140,7 @@ func rememberTarget(path string, target Target) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	if err := auth.ReplaceFile(path, []byte(added), perm); err != nil {
+	if err := atomicfile.Write(path, []byte(added), perm); err != nil {
 		return "", err
 	}
 	return path, nil

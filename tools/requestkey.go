@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+
+	"fabro-mcp/internal/atomicfile"
 )
 
 // keyLife is how long a request key is remembered.
@@ -58,7 +59,7 @@ func (k *keyRecord) add(run keyRun) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(k.path, data, 0o600)
+	return atomicfile.Write(k.path, data, 0o600)
 }
 
 // keyStore keeps request keys under <state>/requests, one file a key, or in memory

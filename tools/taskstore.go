@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/oklog/ulid/v2"
 
+	"fabro-mcp/internal/atomicfile"
 	"fabro-mcp/protocol"
 )
 
@@ -174,12 +174,13 @@ func (s *taskStore) store(id string, final *storedTask) (*storedTask, error) {
 	}
 	s.sweep(final.Updated)
 	path := s.path(id)
-	temp, err := renameio.TempFile("", path)
+	temp, err := os.CreateTemp(s.dir, ".task-*")
 	if err != nil {
 		return nil, fmt.Errorf("the state of the task cannot be kept: %w", err)
 	}
-	defer temp.Cleanup()
-	if _, err := temp.Write(data); err != nil {
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return nil, fmt.Errorf("the state of the task cannot be kept: %w", err)
 	}
 	// A link fails where another process was first; its state then holds.
@@ -190,9 +191,9 @@ func (s *taskStore) store(id string, final *storedTask) (*storedTask, error) {
 				return stored, nil
 			}
 		}
-		return final, temp.CloseAtomicallyReplace()
+		return final, atomicfile.Write(path, data, 0o600)
 	} else if err != nil {
-		return final, temp.CloseAtomicallyReplace() // a file system without links
+		return final, atomicfile.Write(path, data, 0o600) // a file system without links
 	}
 	return final, nil
 }

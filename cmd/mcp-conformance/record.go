@@ -8,9 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/google/renameio/v2"
-
 	"fabro-mcp/conformance/record"
+	"fabro-mcp/internal/atomicfile"
 )
 
 type recordCmd struct {
@@ -39,7 +38,7 @@ func (c *recordCmd) Run(w *world) error {
 	defer signal.Stop(signals)
 	code, err := record.Run(context.WithoutCancel(w.ctx), record.Config{
 		Command: w.command, Stdin: w.stdin, Stdout: w.stdout, Stderr: w.stderr, Title: c.Title, Redact: c.Redact, Signals: signals,
-		Write: func(text []byte) error { return renameio.WriteFile(c.Output, text, 0o600) },
+		Write: func(text []byte) error { return atomicfile.Write(c.Output, text, 0o600) },
 	})
 	if err != nil {
 		return fmt.Errorf("record: %w", err)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
+	"fabro-mcp/internal/atomicfile"
 	"fabro-mcp/protocol"
 )
 
@@ -169,5 +169,5 @@ func (t *taskFiles) write(id string, file *taskFile) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(t.path(id), raw, 0o600)
+	return atomicfile.Write(t.path(id), raw, 0o600)
 }

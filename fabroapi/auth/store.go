@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"fabro-mcp/internal/atomicfile"
 )
 
 // Kinds of Entry.Kind.
@@ -271,7 +273,7 @@ func (s Store) change(ctx context.Context, edit func(map[string]json.RawMessage)
 	if err != nil {
 		return err
 	}
-	if err := ReplaceFile(s.Path, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.Write(s.Path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("failed to write auth store at %s: %w", s.Path, err)
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/atomicfile"
 )
 
 // readRecord returns the record of the last server that lived, or nil. It may be stale.
@@ -38,7 +39,7 @@ func (c *Config) writeRecord(rec *wire.ServerRecord) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(c.recordPath(), append(text, '\n'))
+	return atomicfile.Write(c.recordPath(), append(text, '\n'), 0o600)
 }
 
 // readToken returns the token of the storage directory, or "".
@@ -60,23 +61,7 @@ func (c *Config) token() (string, error) {
 		return "", err
 	}
 	t := hex.EncodeToString(raw)
-	return t, replaceFile(c.tokenPath(), []byte(t+"\n"))
-}
-
-// replaceFile writes a private file that others see whole or not at all. (renameio has no such function on Windows.)
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return t, atomicfile.Write(c.tokenPath(), []byte(t+"\n"), 0o600)
 }
 
 // endpoint is how a record says where to connect: an absolute path or an http URL.

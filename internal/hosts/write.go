@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"fabro-mcp/internal/atomicfile"
 )
 
 // maxFileBytes bounds what is read: real files of hosts stay far below it.
@@ -60,7 +62,7 @@ func Install(file File, name string, entry Entry) (changed bool, err error) {
 		if now, _, err := read(path); err != nil || !bytes.Equal(now, before) {
 			continue // the host has written it; what it wrote must not be lost
 		}
-		if err := replace(path, out, mode); err != nil {
+		if err := atomicfile.Write(path, out, mode); err != nil {
 			return false, fmt.Errorf("failed to write %s: %w", path, err)
 		}
 		return true, nil
