@@ -15,6 +15,8 @@ import (
 type BundleError struct {
 	Message string
 	Err     error // may be nil
+	NodeID  string
+	At      Position // of the reference, where one is at fault
 }
 
 func (e *BundleError) Error() string {

@@ -210,6 +210,53 @@ func TestBundleRefusesSymlinksOut(t *testing.T) {
 	}
 }
 
+// An error about a reference shows the reference.
+func TestDiagnosticsOf(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"w.fabro": "digraph G {\n  a [import=\"sub/i.fabro\"]\n}", "sub/i.fabro": "digraph I {\n  b [prompt=\"@no.md\"]\n}",
+		"x.fabro": "digraph", ".fabro/project.toml": "",
+	})
+	show := func(selector string) string {
+		_, err := bundleOf(t, dir, selector, BundleOptions{})
+		return strings.ReplaceAll(FormatDiagnostics(DiagnosticsOf(err)), dir, "DIR")
+	}
+	want := "sub/i.fabro:2:13: error: Failed to read DIR/sub/no.md: no such file [unresolved_file_ref]\n    2 |   b [prompt=\"@no.md\"]\n      |             ^~~~~~~~\n"
+	if diff := cmp.Diff(want, show("w.fabro")); diff != "" {
+		t.Error(diff)
+	}
+	if got := show("x.fabro"); !strings.HasPrefix(got, "x.fabro:1:8: error: expected the name of the graph") {
+		t.Error(got)
+	}
+	_, err := MergeSettings(layers("", "", "[run]\nx = 1", Args{Environment: "moon"}), nil)
+	want = "workflow.toml: error: unknown key `x` in [run]; known keys: " + strings.Join(settingsKeys["run"], ", ") + " [settings]\n" +
+		"error: run.environment.id: no environment \"moon\" is defined [settings]\n"
+	if diff := cmp.Diff(want, FormatDiagnostics(DiagnosticsOf(err))); diff != "" {
+		t.Error(diff)
+	}
+	if list := DiagnosticsOf(errors.New("x")); list != nil {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A client does not refuse what a server may know better.
+func TestCheckBundle(t *testing.T) {
+	check := func(body string) []string {
+		list, err := CheckBundle(Bundle{Target: "w", Workflows: map[string]BundleWorkflow{"w": {
+			Source: frame(body), ConfigPath: "workflow.toml", ConfigSource: "[run.environment]\nid = \"only-the-server-knows\"\n[run.metadata]\nx = \"{{ vars.y }}\"",
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return findings(list, false)
+	}
+	if got := check(`b [prompt="{{ vars.x }}{% if vars.x %}{% endif %}", model="new"] c [script="{{ vars.x }}"] a -> b -> c -> exit`); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	if got := check(`b [prompt="{{ inputs.x }}"] a -> b -> exit`); len(got) != 1 || !strings.Contains(got[0], "error template_undefined_variable") {
+		t.Errorf("%v", got)
+	}
+}
+
 // Workflows that run each other end the collection.
 func TestBundleChildCycle(t *testing.T) {
 	dir := tree(t, map[string]string{

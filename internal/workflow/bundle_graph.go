@@ -17,29 +17,39 @@ func (b *bundler) graph(u *unit, path, key, text string) error {
 		return &BundleError{Message: "Failed to parse " + path, Err: err}
 	}
 	if err := b.text(u, &g.Attrs, "goal", path, key); err != nil {
-		return err
+		return placed(err, "", g.Attrs.At("goal"))
 	}
 	for _, n := range g.Nodes {
 		if err := b.text(u, &n.Attrs, "prompt", path, key); err != nil {
-			return err
+			return placed(err, n.ID, n.Attrs.At("prompt"))
 		}
 		if schema, _ := n.Attrs.String("output_schema"); strings.HasPrefix(schema, "@") {
 			if err := b.add(u, RefFileInline, "file inline reference", schema[1:], path, key); err != nil {
-				return err
+				return placed(err, n.ID, n.Attrs.At("output_schema"))
 			}
 		}
 		if reference, ok := n.Attrs.String("import"); ok {
 			if err := b.imported(u, reference, path, key); err != nil {
-				return err
+				return placed(err, n.ID, n.Attrs.At("import"))
 			}
 		}
 		if reference, ok := n.Attrs.String("stack.child_workflow"); ok {
 			if err := b.childWorkflow(reference, path); err != nil {
-				return err
+				return placed(err, n.ID, n.Attrs.At("stack.child_workflow"))
 			}
 		}
 	}
 	return nil
+}
+
+// placed notes which reference led to an error, unless that is known from
+// further down.
+func placed(err error, node string, at Position) error {
+	var fault *BundleError
+	if errors.As(err, &fault) && !fault.At.Known() {
+		fault.NodeID, fault.At = node, at
+	}
+	return err
 }
 
 // text collects the file behind an `@file` value, and the includes of the text.

@@ -15,6 +15,8 @@ type CompileOptions struct {
 	StrictVariables bool
 	// Vars are the values of `{{ vars.NAME }}`.
 	Vars map[string]string
+
+	forClient bool // see CheckBundle
 }
 
 // Compiled is a workflow ready to run, or as ready as its errors let it be.

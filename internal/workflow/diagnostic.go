@@ -1,5 +1,7 @@
 package workflow
 
+import "errors"
+
 // Severities of a Diagnostic.
 const (
 	SeverityError   = "error"
@@ -42,4 +44,35 @@ func HasErrors(list []Diagnostic) bool {
 		}
 	}
 	return false
+}
+
+// DiagnosticsOf turns an error of Locate, BundleFiles, MergeSettings or Compile
+// into the findings that it is: a graph that does not parse, a reference that
+// leads nowhere, faults of settings. An error of another kind gives none.
+func DiagnosticsOf(err error) []Diagnostic {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []Diagnostic
+		for _, err := range joined.Unwrap() {
+			list = append(list, DiagnosticsOf(err)...)
+		}
+		return list
+	}
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		return []Diagnostic{syntax.Diagnostic()}
+	}
+	var bundle *BundleError
+	if errors.As(err, &bundle) && bundle.At.Known() {
+		c := compiler{}
+		c.report(Diagnostic{Rule: "unresolved_file_ref", Severity: SeverityError, NodeID: bundle.NodeID, Message: err.Error()}, bundle.At)
+		return c.diags
+	}
+	var settings *SettingsError
+	if errors.As(err, &settings) {
+		return []Diagnostic{{
+			Rule: "settings", Severity: SeverityError, Message: settings.Message,
+			SourcePath: settings.Path, Line: settings.Line, Column: settings.Column,
+		}}
+	}
+	return nil
 }

@@ -40,7 +40,7 @@ func (c *compiler) variable(path []string) (any, bool) {
 		return v, ok
 	case "vars":
 		v, ok := c.opts.Vars[path[1]]
-		return v, ok
+		return v, ok || c.opts.forClient
 	}
 	return nil, false
 }
@@ -81,6 +81,7 @@ func (c *compiler) render(a *Attrs, key string, about Diagnostic, lookup func([]
 	}
 	var fault *template.Error
 	switch {
+	case errors.As(err, &fault) && fault.Unsupported && c.opts.forClient:
 	case errors.As(err, &fault):
 		d := about
 		d.Rule, d.Severity, d.Message = "template_syntax", SeverityError, fault.Message
