@@ -159,4 +159,3 @@ func BenchmarkLarge(b *testing.B) {
 		l.roundTrip(b, line)
 	}
 }
-

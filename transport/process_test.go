@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -37,7 +38,10 @@ func TestMain(m *testing.M) {
 			}
 		})
 	case "deaf":
-		select {}
+		// Neither the end of input nor the first gentle signal is heeded.
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt)
+		<-signals
 	}
 }
 
