@@ -89,7 +89,7 @@ func writeFinding(b *strings.Builder, f *Finding, o TextOptions) {
 	if f.Step != "" {
 		fmt.Fprintf(b, "  %s  %s\n", o.paint(dim, f.Step), f.StepText)
 	}
-	fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(f.Message, "\n", "\n    "))
+	fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(printable(f.Message), "\n", "\n    "))
 	if f.Diff != "" {
 		b.WriteString("    - expected, + came:\n")
 		for _, line := range strings.Split(strings.TrimRight(f.Diff, "\n"), "\n") {
