@@ -85,10 +85,10 @@ func (b *builder) run(body []statement, sc *scope) error {
 // chains by edges.
 func (b *builder) count(s *statement, n int) error {
 	if b.attrs += n; b.attrs > maxAttributes {
-		return b.p.fail(s.pos, fmt.Sprintf("the graph has more than %d attributes once defaults and edge chains are expanded", maxAttributes), "")
+		return b.p.fail(s.pos, fmt.Sprintf("the graph has more than %d attributes once defaults and edge chains are expanded", maxAttributes), "use fewer defaults")
 	}
 	if len(b.graph.Nodes) > maxGraphMembers || len(b.graph.Edges) > maxGraphMembers {
-		return b.p.fail(s.pos, fmt.Sprintf("the graph has more than %d nodes or edges", maxGraphMembers), "")
+		return b.p.fail(s.pos, fmt.Sprintf("the graph has more than %d nodes or edges", maxGraphMembers), "split the workflow")
 	}
 	return nil
 }

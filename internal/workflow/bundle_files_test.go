@@ -220,7 +220,7 @@ func TestDiagnosticsOf(t *testing.T) {
 		_, err := bundleOf(t, dir, selector, BundleOptions{})
 		return strings.ReplaceAll(FormatDiagnostics(DiagnosticsOf(err)), dir, "DIR")
 	}
-	want := "sub/i.fabro:2:13: error: Failed to read DIR/sub/no.md: no such file [unresolved_file_ref]\n    2 |   b [prompt=\"@no.md\"]\n      |             ^~~~~~~~\n"
+	want := "sub/i.fabro:2:13: error: Failed to read DIR/sub/no.md: no such file [unresolved_file_ref]\n    2 |   b [prompt=\"@no.md\"]\n      |             ^~~~~~~~\n      = fix: " + bundleFix + "\n"
 	if diff := cmp.Diff(want, show("w.fabro")); diff != "" {
 		t.Error(diff)
 	}

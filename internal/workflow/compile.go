@@ -69,7 +69,7 @@ func compile(b Bundle, opts CompileOptions, settings Settings) (*Compiled, []Dia
 	}
 	c := &compiler{
 		graph: g, files: w.Files, settings: &settings, opts: opts, budget: maxCompiledText,
-		sources: map[string]*Source{target: g.Source}, templates: map[string]loaded{},
+		sources: map[string]*Source{target: g.Source}, templates: map[string]loaded{}, goalless: map[*Node]bool{},
 	}
 	c.overrideGoal(b.Goal)
 	c.expandImports()
@@ -102,8 +102,9 @@ type compiler struct {
 	sources   map[string]*Source
 	templates map[string]loaded
 
-	goalOverridden bool // the goal is not the graph's own text
-	tooMuch        bool // the budget is spent and that has been reported
+	goalless       map[*Node]bool // reported by noGoal
+	goalOverridden bool           // the goal is not the graph's own text
+	tooMuch        bool           // the budget is spent and that has been reported
 }
 
 type loaded struct {
@@ -120,6 +121,7 @@ func (c *compiler) spend(n int, d Diagnostic, at Position) bool {
 		c.tooMuch = true
 		d.Rule, d.Severity = "size_limit", SeverityError
 		d.Message = fmt.Sprintf("files and templates make this workflow longer than %d bytes", maxCompiledText)
+		d.Fix = "name long files in fewer places, or let the stages read them"
 		c.report(d, at)
 	}
 	return false

@@ -46,6 +46,8 @@ func HasErrors(list []Diagnostic) bool {
 	return false
 }
 
+const bundleFix = "check the path; it is relative to the file that names it"
+
 // DiagnosticsOf turns an error of Locate, BundleFiles, MergeSettings or Compile
 // into the findings that it is: a graph that does not parse, a reference that
 // leads nowhere, faults of settings. An error of another kind gives none.
@@ -64,7 +66,7 @@ func DiagnosticsOf(err error) []Diagnostic {
 	var bundle *BundleError
 	if errors.As(err, &bundle) && bundle.At.Known() {
 		c := compiler{}
-		c.report(Diagnostic{Rule: "unresolved_file_ref", Severity: SeverityError, NodeID: bundle.NodeID, Message: err.Error()}, bundle.At)
+		c.report(Diagnostic{Rule: "unresolved_file_ref", Severity: SeverityError, NodeID: bundle.NodeID, Message: err.Error(), Fix: bundleFix}, bundle.At)
 		return c.diags
 	}
 	var settings *SettingsError

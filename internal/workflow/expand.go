@@ -22,7 +22,10 @@ func (c *compiler) renderTemplates() {
 	for _, n := range c.graph.Nodes {
 		c.render(&n.Attrs, "prompt", Diagnostic{NodeID: n.ID}, func(path []string) (any, bool) {
 			if len(path) == 1 && path[0] == "goal" {
-				return goal.Text(), hasGoal
+				if !hasGoal {
+					c.noGoal(n, "prompt")
+				}
+				return goal.Text(), true
 			}
 			return c.variable(path)
 		})
@@ -85,6 +88,7 @@ func (c *compiler) render(a *Attrs, key string, about Diagnostic, lookup func([]
 	case errors.As(err, &fault):
 		d := about
 		d.Rule, d.Severity, d.Message = "template_syntax", SeverityError, fault.Message
+		d.Fix = "{% raw %} … {% endraw %} keeps braces that are no template"
 		if fault.Unsupported {
 			d.Rule, d.Fix = "template_unsupported", "use {{ goal }}, {{ inputs.name }}, {{ vars.name }}, default(…) and {% include \"file\" %}, or run this on a Fabro server (--server)"
 		}
@@ -92,6 +96,16 @@ func (c *compiler) render(a *Attrs, key string, about Diagnostic, lookup func([]
 	case err == nil && c.spend(len(out), about, at):
 		a.Set(key, String(out))
 	}
+}
+
+// noGoal points out, once a node, that it uses the goal of a run that has none.
+// The goal is empty then, not undefined.
+func (c *compiler) noGoal(n *Node, key string) {
+	if c.goalless[n] {
+		return
+	}
+	c.goalless[n] = true
+	c.infof("goal_missing", aboutNode(n, "set goal on the graph, or give the run one"), n.Attrs.At(key), "the %s of `%s` uses {{ goal }}, and there is no goal", key, n.ID)
 }
 
 // load finds an included template among the files of the bundle.
@@ -136,8 +150,6 @@ func (c *compiler) undefined(d Diagnostic, variable string, inGoal bool, at Posi
 		}
 	case strings.HasPrefix(variable, "vars."):
 		d.Fix = "set the variable on the server, or use {{ inputs.name }}"
-	case variable == "goal":
-		d.Fix = "give the graph a goal"
 	case !strings.Contains(variable, "."):
 		d.Fix = fmt.Sprintf("did you mean inputs.%.80s?", variable)
 	default:
@@ -161,7 +173,10 @@ func (c *compiler) interpolateScripts() {
 		}
 		reports := 0
 		out, err := replaceTokens(script, maxInterpolated, func(t token) (string, bool) {
-			if t.namespace == "goal" && hasGoal {
+			if t.namespace == "goal" {
+				if !hasGoal {
+					c.noGoal(n, "script")
+				}
 				return quote(goal.Text()), true
 			}
 			if v, ok := c.variable([]string{t.namespace, t.name}); ok {
@@ -175,7 +190,7 @@ func (c *compiler) interpolateScripts() {
 		at := n.Attrs.At("script")
 		switch {
 		case err != nil:
-			c.report(Diagnostic{Rule: "size_limit", Severity: SeverityError, NodeID: n.ID, Message: err.Error()}, at)
+			c.report(Diagnostic{Rule: "size_limit", Severity: SeverityError, NodeID: n.ID, Message: err.Error(), Fix: "hand long texts to the command in a file"}, at)
 		case len(out) == len(script) && out == script:
 		case c.spend(len(out), Diagnostic{NodeID: n.ID}, at):
 			n.Attrs.Set("script", String(out))
@@ -208,7 +223,9 @@ func (c *compiler) applyStylesheet() {
 	s, err := ParseStylesheet(text)
 	var fault *StylesheetError
 	if errors.As(err, &fault) {
-		c.report(Diagnostic{Rule: "stylesheet_syntax", Severity: SeverityError, Message: "in the stylesheet: " + fault.Message},
+		c.report(Diagnostic{
+			Rule: "stylesheet_syntax", Severity: SeverityError, Message: "in the stylesheet: " + fault.Message, Fix: "write rules as selector { property: value; }",
+		},
 			c.graph.Attrs.place("model_stylesheet", fault.Offset))
 		return
 	}

@@ -72,6 +72,9 @@ func (c *compiler) expand(g *Graph, stack []string, total *imports) {
 			at = n.Attrs.At("import")
 		}
 		d := Diagnostic{Rule: "import_error", Severity: SeverityError, NodeID: n.ID, Message: "import failed: " + fault.message, Fix: fault.fix}
+		if d.Fix == "" {
+			d.Fix = "import a workflow with one start and one exit, by a path relative to the file that imports it"
+		}
 		if fault.related != nil {
 			d.Related = []Related{*fault.related}
 		}

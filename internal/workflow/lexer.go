@@ -189,7 +189,7 @@ func (l *lexer) number() (Value, error) {
 	}
 	f, err := strconv.ParseFloat(l.text[start:l.pos], 64)
 	if err != nil {
-		return Value{}, l.fail(start, fmt.Sprintf("the number %.40s is out of range", l.text[start:l.pos]), "")
+		return Value{}, l.fail(start, fmt.Sprintf("the number %.40s is out of range", l.text[start:l.pos]), "write a smaller number, or put it in quotes")
 	}
 	return Float(f), l.numberEnds(start)
 }
@@ -210,13 +210,13 @@ func (l *lexer) wholeNumber(start int) (Value, error) {
 		}
 		d, ok := parseDuration(text)
 		if !ok {
-			return Value{}, l.fail(start, fmt.Sprintf("the duration %.40s is out of range", text), "")
+			return Value{}, l.fail(start, fmt.Sprintf("the duration %.40s is out of range", text), "write a shorter duration")
 		}
 		return Duration(d), nil
 	}
 	n, err := strconv.ParseInt(l.text[start:end], 10, 64)
 	if err != nil {
-		return Value{}, l.fail(start, fmt.Sprintf("the integer %.40s does not fit in 64 bits", l.text[start:end]), "")
+		return Value{}, l.fail(start, fmt.Sprintf("the integer %.40s does not fit in 64 bits", l.text[start:end]), "write a smaller number, or put it in quotes")
 	}
 	return Integer(n), l.numberEnds(start)
 }

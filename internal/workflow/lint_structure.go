@@ -154,7 +154,9 @@ func (c *compiler) ruleRetryTargets() {
 	check := func(a *Attrs, d Diagnostic, owner string) {
 		for _, key := range []string{"retry_target", "fallback_retry_target"} {
 			if target, ok := a.String(key); ok && c.graph.Node(target) == nil {
-				d.Fix = c.suggest(target)
+				if d.Fix = c.suggest(target); d.Fix == "" {
+					d.Fix = "name a node of this workflow"
+				}
 				c.warnf("retry_target_exists", d, a.At(key), "%s of %s names `%s`, which is no node", key, owner, target)
 			}
 		}

@@ -120,6 +120,7 @@ func TestLintRules(t *testing.T) {
 		{"diamond_own_outcome", `d [shape=diamond] a -> d d -> exit [condition="outcome=failed"] d -> a`, []string{"2:47 info diamond_own_outcome d"}},
 		{"parallel_branch_goal_gate", `p [shape=component] a -> p -> b b [prompt="x", goal_gate=true, retry_target=a] b -> exit`, []string{"2:58 warning parallel_branch_goal_gate b"}},
 		{"default_choice_without_timeout", `h [shape=hexagon, human.default_choice=exit] a -> h -> exit`, []string{"2:40 info default_choice_without_timeout h"}},
+		{"goal_missing: once a node", `b [prompt="{{ goal }}{{ goal }}"] c [script="echo {{ goal }}"] a -> b -> c -> exit`, []string{"2:11 info goal_missing b", "2:45 info goal_missing c"}},
 		{"default_choice_without_timeout: right", `h [shape=hexagon, human.default_choice=exit, timeout=5m] a -> h -> exit`, nil},
 		{"edge_attribute_ignored", `a -> exit [max_visits=5]`, []string{"2:23 info edge_attribute_ignored a->exit"}},
 	}
@@ -134,7 +135,7 @@ func TestLintRules(t *testing.T) {
 				t.Errorf("%s\n%s", diff, FormatDiagnostics(list))
 			}
 			for _, d := range list {
-				if d.Message == "" || d.Rule == "" || d.SourcePath != "w.fabro" || d.SpanLen < 1 {
+				if d.Message == "" || d.Rule == "" || d.Fix == "" || d.SourcePath != "w.fabro" || d.SpanLen < 1 {
 					t.Errorf("incomplete: %+v", d)
 				}
 			}
@@ -178,7 +179,8 @@ func TestReport(t *testing.T) {
 	want = "" +
 		"x.fabro:1:816: error: expected an attribute or `]`, found `!` [syntax]\n" +
 		"    1 | …" + strings.Repeat("k=1 ", 10) + "!" + strings.Repeat(" k=1", 19) + " k=…\n" +
-		"      | " + strings.Repeat(" ", 41) + "^\n"
+		"      | " + strings.Repeat(" ", 41) + "^\n" +
+		"      = fix: write attributes as key=value, with texts in quotes\n"
 	if diff := cmp.Diff(want, FormatDiagnostics([]Diagnostic{err.(*SyntaxError).Diagnostic()})); diff != "" {
 		t.Error(diff)
 	}

@@ -25,7 +25,8 @@ const (
 func Parse(path string, src []byte) (*Graph, error) {
 	if len(src) > maxSourceBytes {
 		return nil, &SyntaxError{Path: path, Line: 1, Column: 1,
-			Message: fmt.Sprintf("the file has %d bytes; a workflow may have at most %d", len(src), maxSourceBytes)}
+			Message: fmt.Sprintf("the file has %d bytes; a workflow may have at most %d", len(src), maxSourceBytes),
+			Fix:     "move long texts into files and name them with @"}
 	}
 	return ParseSource(NewSource(path, string(src)))
 }
@@ -105,7 +106,7 @@ func (p *parser) document() (name located, body []statement, err error) {
 	}
 	p.skip()
 	if !p.accept("{") {
-		return name, nil, p.fail(p.pos, "expected `{` after the graph's name, found "+p.found(), "")
+		return name, nil, p.fail(p.pos, "expected `{` after the graph's name, found "+p.found(), "write digraph NAME { … }")
 	}
 	body, err = p.statements(0)
 	if err != nil {
@@ -169,7 +170,7 @@ func (p *parser) badStatement() error {
 	case c == '"':
 		return p.fail(p.pos, "node ids are not quoted", "use letters, digits and _ for the id and put the text into label=\"…\"")
 	case isDigit(c):
-		return p.fail(p.pos, "a node id starts with a letter or _, found "+p.found(), "")
+		return p.fail(p.pos, "a node id starts with a letter or _, found "+p.found(), "put a letter in front of it")
 	case c == '{':
 		return p.fail(p.pos, "a group without `subgraph` is not part of this dialect", "write subgraph { … }, or one edge for each node")
 	case c == '#':
@@ -179,7 +180,7 @@ func (p *parser) badStatement() error {
 	case c == ';':
 		return p.fail(p.pos, "expected a statement, found `;`", "remove it; one `;` may follow a statement")
 	}
-	return p.fail(p.pos, "expected a statement, found "+p.found(), "")
+	return p.fail(p.pos, "expected a statement, found "+p.found(), "statements are a [ … ], a -> b, key = value and subgraph { … }")
 }
 
 func (p *parser) withAttrs(s statement, kind statementKind) (statement, error) {
@@ -192,13 +193,13 @@ func (p *parser) withAttrs(s statement, kind statementKind) (statement, error) {
 func (p *parser) subgraph(s statement, depth int) (statement, error) {
 	s.kind = subgraph
 	if depth == maxSubgraphs {
-		return s, p.fail(s.pos, fmt.Sprintf("subgraphs are nested more than %d deep", maxSubgraphs), "")
+		return s, p.fail(s.pos, fmt.Sprintf("subgraphs are nested more than %d deep", maxSubgraphs), "a node needs no more than one subgraph around it")
 	}
 	if _, named := p.ident(); named {
 		p.skip()
 	}
 	if !p.accept("{") {
-		return s, p.fail(p.pos, "expected `{` after `subgraph`, found "+p.found(), "")
+		return s, p.fail(p.pos, "expected `{` after `subgraph`, found "+p.found(), "write subgraph NAME { … }")
 	}
 	var err error
 	s.body, err = p.statements(depth + 1)
@@ -236,7 +237,7 @@ func (p *parser) nodeOrEdge(s statement) (statement, error) {
 	case '[':
 		return p.withAttrs(s, s.kind)
 	case ':':
-		return s, p.fail(p.pos, "ports (`node:port`) are not part of this dialect", "")
+		return s, p.fail(p.pos, "ports (`node:port`) are not part of this dialect", "name the node alone")
 	case '-':
 		return s, p.fail(p.pos, "expected `->`, found "+p.found(), "edges are directed: a -> b")
 	case '.':
@@ -289,7 +290,7 @@ func (p *parser) attribute() (attr, error) {
 		case '+':
 			return attr{}, p.fail(start, "strings are not joined with `+` in this dialect", "write one string; it may span lines")
 		}
-		return attr{}, p.fail(start, "expected an attribute or `]`, found "+p.found(), "")
+		return attr{}, p.fail(start, "expected an attribute or `]`, found "+p.found(), "write attributes as key=value, with texts in quotes")
 	}
 	p.skip()
 	if !p.accept("=") {

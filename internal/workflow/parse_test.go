@@ -213,6 +213,9 @@ func TestSyntaxErrors(t *testing.T) {
 			if diff := cmp.Diff(c.want, err.Error()); diff != "" {
 				t.Error(diff)
 			}
+			if syntax.Fix == "" {
+				t.Error("no fix is named")
+			}
 		})
 	}
 }
