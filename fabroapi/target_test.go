@@ -112,6 +112,7 @@ func TestRedact(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"plain text", "plain text"},
 		{"Authorization: Bearer abc.def-123==", "Authorization: Bearer [redacted]"},
+		{"Bearer token required", "Bearer token required"},
 		{"token " + secretToken + ", and", "token fabro_dev_[redacted], and"},
 		{"fabro_refresh_abcdefgh1234!", "fabro_refresh_[redacted]!"},
 		{"the fabro_dev_ prefix", "the fabro_dev_ prefix"},

@@ -22,16 +22,22 @@ func Redact(text string, secrets ...string) string {
 		}
 	}
 	for _, prefix := range tokenPrefixes {
-		text = redactAfter(text, prefix, prefix, isTokenByte, minTokenTail)
+		text = redactAfter(text, prefix, isTokenByte, long)
 	}
-	text = redactAfter(text, "Bearer ", "Bearer ", isBearerByte, 1)
-	text = redactAfter(text, "bearer ", "bearer ", isBearerByte, 1)
+	for _, prefix := range []string{"Bearer ", "bearer "} {
+		text = redactAfter(text, prefix, isBearerByte, opaque)
+	}
 	return redactURLs(text)
 }
 
-// redactAfter replaces each word that starts with prefix and goes on for at
-// least min bytes that belong to it.
-func redactAfter(text, prefix, keep string, belongs func(byte) bool, min int) string {
+// opaque tells a token from a word of a sentence ("Bearer token required").
+func opaque(word string) bool { return len(word) >= 20 || strings.ContainsAny(word, "0123456789") }
+
+func long(word string) bool { return len(word) >= minTokenTail }
+
+// redactAfter masks what follows each prefix, as far as bytes belong to it, where
+// that is a secret.
+func redactAfter(text, prefix string, belongs func(byte) bool, secret func(string) bool) string {
 	if !strings.Contains(text, prefix) {
 		return text
 	}
@@ -46,12 +52,12 @@ func redactAfter(text, prefix, keep string, belongs func(byte) bool, min int) st
 		for end < len(text) && belongs(text[end]) {
 			end++
 		}
-		if end-at-len(prefix) < min {
-			out.WriteString(text[:end])
-		} else {
+		if secret(text[at+len(prefix) : end]) {
 			out.WriteString(text[:at])
-			out.WriteString(keep)
+			out.WriteString(prefix)
 			out.WriteString(mask)
+		} else {
+			out.WriteString(text[:end])
 		}
 		text = text[end:]
 	}
