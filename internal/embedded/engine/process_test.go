@@ -75,7 +75,7 @@ func outputText(t *testing.T, tr *trial, l line) string {
 // What a command prints beyond the cap is counted and dropped, but for its end.
 func TestCommandPrintsTooMuch(t *testing.T) {
 	const cap = 1 << 20
-	tr := newTrial(t, frame(`a [script="echo first; head -c 200000000 /dev/zero | tr '\\0' x; echo; echo last"] start -> a -> exit`))
+	tr := newTrial(t, frame(`a [script="echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last"] start -> a -> exit`))
 	tr.spec.MaxOutput = cap
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -85,12 +85,12 @@ func TestCommandPrintsTooMuch(t *testing.T) {
 		t.Fatal(status(result))
 	}
 	completed := only(got, "command.completed")[0]
-	if n := completed.Props["output_bytes"]; n != 200000012.0 {
+	if n := completed.Props["output_bytes"]; n != 20000012.0 {
 		t.Errorf("output_bytes is %v", n)
 	}
 	text := outputText(t, tr, completed)
 	if len(text) > cap+keptTail+200 || !strings.HasPrefix(text, "first\nxxx") || !strings.HasSuffix(text, "xxx\nlast\n") ||
-		!strings.Contains(text, "\n[output capped: 200000012 bytes in all, the first 1048576 above, the last 65536 below]\n") {
+		!strings.Contains(text, "\n[output capped: 20000012 bytes in all, the first 1048576 above, the last 65536 below]\n") {
 		t.Errorf("%d bytes kept, from %.20q to %q", len(text), text, text[len(text)-20:])
 	}
 	log, err := os.ReadFile(StageLogPath(tr.spec.RunDir, "a@1"))

@@ -2,16 +2,22 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
 
 const (
-	// structuredWindow is how much of the end of an output is searched for JSON, in bytes.
+	// structuredWindow is how much of the end of an output is searched for JSON, in bytes. Where that is too expensive,
+	// only what narrowWindow says is.
 	structuredWindow = 1 << 20
+	narrowWindow     = 4 << 10
 
-	// structuredBudget bounds the bytes looked at in that search: text full of opening braces must not cost its square.
-	structuredBudget = 32 << 20
+	// structuredBudget bounds the bytes looked at in one search: text full of opening braces must not cost its square.
+	structuredBudget = 8 << 20
+
+	// attemptCost is what it takes to look at a brace at all, in bytes.
+	attemptCost = 64
 )
 
 // routing is the JSON object with which a stage says where the run goes and what the context learns.
@@ -120,37 +126,54 @@ func plainNumbersOf(object json.RawMessage) (map[string]any, bool) {
 // lastObject finds the last JSON object in text that stands by itself (not inside another one) and has any of the keys,
 // or any at all when keys is empty.
 func lastObject(text string, keys []string) json.RawMessage {
-	if len(text) > structuredWindow {
-		text = text[len(text)-structuredWindow:]
-	}
-	var last json.RawMessage
-	budget := structuredBudget
-	for at := strings.IndexByte(text, '{'); at >= 0 && budget > 0; {
-		dec := json.NewDecoder(strings.NewReader(text[at:]))
-		var object json.RawMessage
-		err := dec.Decode(&object)
-		if err == nil {
-			budget -= len(object)
-			at += len(object)
-			if hasAny(object, keys) {
-				last = object
-			}
-		} else {
-			budget -= int(dec.InputOffset()) + 512 // a decoder reads at least its buffer
-			if syntax, ok := err.(*json.SyntaxError); ok {
-				budget -= int(syntax.Offset)
-			} else {
-				budget -= len(text) - at
-			}
-			at++
+	for _, window := range []int{structuredWindow, narrowWindow} {
+		object, complete := searchObject(text[max(len(text)-window, 0):], keys)
+		if complete || len(text) <= narrowWindow {
+			return object
 		}
+	}
+	return nil
+}
+
+// searchObject goes through text from its beginning. It is not complete when the budget ends before the text.
+func searchObject(text string, keys []string) (last json.RawMessage, complete bool) {
+	budget := structuredBudget
+	at := 0
+	for {
 		next := strings.IndexByte(text[at:], '{')
 		if next < 0 {
-			break
+			return last, true
 		}
 		at += next
+		if budget <= 0 {
+			return last, false
+		}
+		length, looked, ok := objectAt(text[at:])
+		budget -= looked + attemptCost
+		if !ok {
+			at++
+			continue
+		}
+		if object := json.RawMessage(text[at : at+length]); hasAny(object, keys) {
+			last = object
+		}
+		at += length
 	}
-	return last
+}
+
+// objectAt reports whether a JSON object begins text, how long it is, and how much was looked at to find out.
+func objectAt(text string) (length, looked int, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	var object json.RawMessage
+	err := dec.Decode(&object)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return int(dec.InputOffset()), len(object), true
+	case errors.As(err, &syntax):
+		return 0, int(syntax.Offset), false
+	}
+	return 0, len(text), false // it never ended
 }
 
 func hasAny(object json.RawMessage, keys []string) bool {
