@@ -19,5 +19,8 @@ test: ## every test, with the race detector
 	cd conformance/realclients && go vet ./... && go test -race -timeout 10m ./...
 	cd bench && go vet ./...
 
+bench: ## our engine and binary beside their peers, a quarter of an hour
+	cd bench && ./run.sh
+
 clean: ## what was built
 	rm -rf $(BIN)

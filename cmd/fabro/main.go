@@ -43,16 +43,38 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
+// startCLI is the command line of a host, which waits for `fabro mcp start`:
+// building the parser of all commands takes longer than everything else it does
+// before it serves.
+type startCLI struct {
+	globals
+
+	MCP struct {
+		Start mcpStartCmd `cmd:"" help:"Serve MCP on standard input and output. Hosts start this."`
+	} `cmd:"" name:"mcp" help:"The MCP server, and its entry in the configuration of hosts."`
+}
+
+// model is the part of the command line that the arguments can mean, and the
+// global flags in it.
+func model(args []string) (any, *globals) {
+	if len(args) >= 2 && args[0] == "mcp" && args[1] == "start" && os.Getenv("COMP_LINE") == "" {
+		c := new(startCLI)
+		return c, &c.globals
+	}
+	c := new(cli)
+	return c, &c.globals
+}
+
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var c cli
-	c.globals.stdout, c.globals.stderr = stdout, stderr
+	model, g := model(args)
+	g.stdout, g.stderr = stdout, stderr
 	exit := -1
-	parser, err := kong.New(&c,
+	parser, err := kong.New(model,
 		kong.Name("fabro"),
 		kong.Description("Fabro for MCP hosts: create, find, watch, steer and answer workflow runs.\n\n"+
 			"Start with `fabro mcp init claude`, or try a tool here: `fabro mcp call fabro_run_search '{}'`."),
@@ -82,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return usageError(stderr, err)
 		}
 		kctx.BindTo(ctx, (*context.Context)(nil))
-		return c.globals.finish(kctx.Run(&c.globals))
+		return g.finish(kctx.Run(g))
 	}()
 	return code
 }
