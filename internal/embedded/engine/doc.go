@@ -16,8 +16,16 @@
 //	state.go    what a checkpoint holds, kept as changes and rendered whole on reading (fold.go)
 //
 // The semantics are Fabro's, its traps included: a diamond does not see its predecessor's outcome, a failed node follows
-// its unconditional edge, a non-zero exit code is never retried. Where Fabro would hurt there are a few deviations, each
-// said where it is made: back-offs and waits end at once on cancel, child workflows append no checkpoints.
+// its unconditional edge, a non-zero exit code is never retried. What is different on purpose:
+//
+//   - Waits and back-offs end at once on cancel; Fabro's server kills its worker for that.
+//   - A stage cut off by the daemon's own stop gets no end, and a resumed run executes it again.
+//   - Child workflows append no checkpoints: a run resumed from one would go on in the wrong graph.
+//   - Where an agent command, bash or the start node is missing the run fails, instead of passing over the stage.
+//   - A pause also holds the run in front of its end, because a paused run cannot succeed.
+//   - A run that ended because its last node failed executes that node again when it is resumed.
+//   - The output of a stage is kept up to [DefaultMaxOutput] bytes; what a command leaves running ends with the run.
+//   - An environment that is not this machine is this machine all the same, with a notice.
 //
 // The package may import fabroapi/wire and internal/workflow.
 package engine

@@ -206,6 +206,14 @@ func TestReferenceGates(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+	t.Run("a child workflow runs among its parent's stages", func(t *testing.T) {
+		tr := trialOf(t, compileBundle(t, bundleOf(t, root, "test/docs/tutorials/sub-workflow/sub-workflow.fabro")))
+		tr.spec.AgentCommand = agent
+		result, got := tr.run()
+		if diff := cmp.Diff("start plan impl start implement validate gate exit review exit: succeeded(completed)", order(got)+": "+status(result)); diff != "" {
+			t.Error(diff)
+		}
+	})
 	t.Run("full stack fails at its goal gate", func(t *testing.T) {
 		if _, err := os.Stat("/tmp/scenario_full"); err == nil {
 			t.Skip("/tmp/scenario_full exists already: not touching somebody's files")
