@@ -81,10 +81,7 @@ func (s *Server) createVariable(w http.ResponseWriter, r *http.Request) error {
 		return bad("missing field `value`")
 	}
 	v, err := s.m.CreateVariable(r.Context(), req.Name, *req.Value, req.Description)
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusCreated, v)
+	return ok(w, v, err)
 }
 
 func (s *Server) getVariable(w http.ResponseWriter, r *http.Request) error {

@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"fabro-mcp/fabroapi/wire"
+)
+
+// contract is the description of the Fabro API. Where it is at hand, every JSON answer in the tests of this package is held against it.
+type contract struct {
+	document map[string]any
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	schemas  map[string]*jsonschema.Schema
+	checked  map[string]int // operation and status → how often
+}
+
+var theContract = sync.OnceValues(func() (*contract, error) {
+	dir := os.Getenv("FABRO_REFERENCE_DATA")
+	if dir == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "data", "fabro-api.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var raw any
+	if err := yaml.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
+	if err != nil {
+		return nil, err
+	}
+	c := &contract{document: doc.(map[string]any), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, checked: map[string]int{}}
+	c.exempt()
+	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	return c, c.compiler.AddResource("fabro-api.json", c.document)
+})
+
+// exempt takes back what the real server does not do either (each with its reason).
+func (c *contract) exempt() {
+	schemas := c.document["components"].(map[string]any)["schemas"].(map[string]any)
+	// The settings a run keeps have no list of environments beside its own.
+	settings := schemas["WorkflowSettings"].(map[string]any)
+	settings["required"] = slices.DeleteFunc(settings["required"].([]any), func(v any) bool { return v == "environments" })
+}
+
+// operation finds an operation by a request's method and path.
+func (c *contract) operation(method, path string) (id string, op map[string]any) {
+	parts := strings.Split(path, "/")
+	best := -1
+	paths := c.document["paths"].(map[string]any)
+	for _, template := range slices.Sorted(maps.Keys(paths)) {
+		names := strings.Split(template, "/")
+		o, ok := paths[template].(map[string]any)[strings.ToLower(method)].(map[string]any)
+		if !ok || len(names) != len(parts) {
+			continue
+		}
+		literal := 0
+		for i, name := range names {
+			if strings.HasPrefix(name, "{") && parts[i] != "" {
+				continue
+			}
+			if name != parts[i] {
+				literal = -1
+				break
+			}
+			literal++
+		}
+		if literal > best {
+			best, op = literal, o
+			id = "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(template) + "/" + strings.ToLower(method)
+		}
+	}
+	return id, op
+}
+
+// check says how an answer differs from its description.
+func (c *contract) check(method, path string, status int, body []byte) error {
+	path, _, _ = strings.Cut(path, "?")
+	if strings.HasPrefix(path, "/embedded/") {
+		return nil // our own
+	}
+	if path != "/health" {
+		path = wire.APIPrefix + path
+	}
+	pointer, op := c.operation(method, path)
+	if status >= 400 {
+		// Errors are one envelope everywhere, also where the description forgets to mention the status.
+		return c.validate("/components/schemas/ErrorResponse", body)
+	}
+	if op == nil {
+		return fmt.Errorf("%s %s is not in the description of the API", method, path)
+	}
+	resp, ok := op["responses"].(map[string]any)[strconv.Itoa(status)].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s %s: status %d is not described", method, path, status)
+	}
+	c.mu.Lock()
+	c.checked[fmt.Sprint(op["operationId"], " ", status)]++
+	c.mu.Unlock()
+	content, _ := resp["content"].(map[string]any)
+	if len(content) == 0 {
+		if len(body) > 0 {
+			return fmt.Errorf("%s %s: a body where none is described: %s", method, path, body)
+		}
+		return nil
+	}
+	if _, isJSON := content["application/json"]; !isJSON {
+		return nil
+	}
+	return c.validate(pointer+"/responses/"+strconv.Itoa(status)+"/content/application~1json/schema", body)
+}
+
+func (c *contract) validate(pointer string, body []byte) error {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
+	if err != nil {
+		return fmt.Errorf("%w in %s", err, body)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	schema := c.schemas[pointer]
+	if schema == nil {
+		if schema, err = c.compiler.Compile("fabro-api.json#" + pointer); err != nil {
+			return err
+		}
+		c.schemas[pointer] = schema
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("%w\nin %.4000s", err, body)
+	}
+	return nil
+}
+
+// hold makes every answer of p be held against the description. Where that is not at hand it says so once and the tests go on without.
+func (p *peer) hold() *peer {
+	c, err := theContract()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if c == nil {
+		p.t.Log("FABRO_REFERENCE_DATA is not set: answers are not held against the description of the Fabro API")
+		return p
+	}
+	p.seen = func(method, path string, status int, body []byte) {
+		if err := c.check(method, path, status, body); err != nil {
+			p.t.Errorf("%s %s → %d: %v", method, path, status, err)
+		}
+	}
+	return p
+}
+
+// mustCover fails a test in which an operation was not answered with a status it should have seen.
+func mustCover(t *testing.T, want ...string) {
+	c, _ := theContract()
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range want {
+		if c.checked[w] == 0 {
+			t.Errorf("no answer was held against %s", w)
+		}
+	}
+}
