@@ -60,41 +60,45 @@ func Status(ctx context.Context, cfg Config) (*wire.ServerRecord, State, error) 
 // stopTimeout is how long a server may take to end: as long as its runs and last requests may.
 const stopTimeout = stopPatience + lastRequests + 3*time.Second
 
-// Stop ends the server in an orderly way and waits until it is gone. ErrNotRunning: there was none.
+// Stop ends the server in an orderly way and waits until it is gone. One that is just starting is waited for first. ErrNotRunning: there was none.
 func Stop(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	rec, state, err := Status(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	if state == Stopped {
-		return ErrNotRunning
-	}
-	asked := false
-	if state == Running {
-		asked = cfg.client(rec).do(ctx, http.MethodPost, wire.APIPrefix+"/embedded/stop", nil, nil) == nil
-	}
-	if !asked && rec != nil {
-		terminate(rec.PID)
-	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
-		if lock, err := cfg.tryLock(); err == nil && lock != nil {
-			lock.Unlock()
+	var asked *wire.ServerRecord
+	for first := true; ; first = false {
+		rec, state, err := Status(ctx, cfg)
+		switch {
+		case err != nil:
+			return err
+		case state == Stopped && first:
+			return ErrNotRunning
+		case state == Stopped:
 			return nil
+		case asked != nil && rec != nil && (rec.PID != asked.PID || !rec.StartedAt.Equal(asked.StartedAt)):
+			return nil // it is gone, and another has taken its place
+		case asked == nil && state == Running:
+			if err := cfg.client(rec).do(ctx, http.MethodPost, wire.APIPrefix+"/embedded/stop", nil, nil); err != nil {
+				terminate(rec.PID)
+			}
+			asked = rec
 		}
 		select {
 		case <-ctx.Done():
-			pid := "unknown"
-			if rec != nil {
-				pid = fmt.Sprint(rec.PID)
-			}
-			return fmt.Errorf("the embedded server (pid %s) does not stop; see %s", pid, cfg.logPath())
+			return cfg.stopByForce(rec)
 		case <-tick.C:
 		}
 	}
+}
+
+// stopByForce asks a server that neither answers nor ends by a signal, and says that it may take a while.
+func (c *Config) stopByForce(rec *wire.ServerRecord) error {
+	if rec == nil {
+		return fmt.Errorf("an embedded server holds %s and does not answer; see %s", c.lockPath(), c.logPath())
+	}
+	terminate(rec.PID)
+	return fmt.Errorf("the embedded server (pid %d) does not stop; it was sent a signal, see %s", rec.PID, c.logPath())
 }
 
 // Report is what Prune did.

@@ -71,6 +71,9 @@ func Ensure(ctx context.Context, cfg Config, executable []string) (where, token 
 	return endpoint(rec), cfg.readToken(), nil
 }
 
+// startTries is how often a server is started that ends in an orderly way before it was seen: somebody stopped it.
+const startTries = 3
+
 // start runs a server and waits for it. When another one holds the lock, that one is waited for.
 func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRecord, error) {
 	var logged int64
@@ -78,33 +81,51 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 		logged = info.Size()
 	}
 	fail := func(cause error) error { return &StartError{c.StorageDir, cause, tail(c.logPath(), logged, 10)} }
-	cmd, err := c.spawn(executable)
+	exited, err := c.run(executable)
 	if err != nil {
 		return nil, fail(err)
 	}
-	// Somebody has to wait for the child for as long as this process lives, or it would stay a zombie when it ends.
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
+	for try := 1; ; {
 		if rec := c.readRecord(); rec != nil && c.healthy(ctx, rec) {
 			return rec, nil
 		}
 		select {
 		case err := <-exited:
-			if c.free() {
-				if err == nil {
-					err = errors.New("it ended at once")
+			switch {
+			case !c.free():
+				exited = nil // another server lives or comes up
+			case err != nil || try == startTries:
+				return nil, fail(errors.Join(errors.New("it ended at once"), err))
+			default:
+				if exited, err = c.run(executable); err != nil {
+					return nil, fail(err)
 				}
-				return nil, fail(err)
+				try++
 			}
-			exited = nil // another server lives or comes up
 		case <-ctx.Done():
 			return nil, fail(fmt.Errorf("it did not answer within %s", c.startTimeout()))
 		case <-tick.C:
+			if exited == nil && c.free() {
+				// The one that was waited for is gone without having answered.
+				if exited, err = c.run(executable); err != nil {
+					return nil, fail(err)
+				}
+			}
 		}
 	}
+}
+
+// run starts a server and tells when it ends. Somebody has to wait for it for as long as this process lives, or it would stay a zombie then.
+func (c *Config) run(executable []string) (<-chan error, error) {
+	cmd, err := c.spawn(executable)
+	if err != nil {
+		return nil, err
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	return exited, nil
 }
 
 // free reports whether no server holds the lock.
