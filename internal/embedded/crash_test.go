@@ -375,7 +375,7 @@ func TestDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		if run.Lifecycle.Status.Terminal() {
-			if !strings.Contains(run.Lifecycle.Error.Message, "write the run's events") && !strings.Contains(run.Lifecycle.Error.Message, "full") {
+			if !strings.Contains(run.Lifecycle.Error.Message, "write the run's events: ") && !strings.Contains(run.Lifecycle.Error.Message, "keep the run's output: ") {
 				t.Errorf("%+v", run.Lifecycle.Error)
 			}
 			break

@@ -13,6 +13,7 @@ import (
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/embedded/runs"
+	"fabro-mcp/internal/embedded/store"
 )
 
 // keepAlive is how often a stream without events shows that it lives.
@@ -70,10 +71,10 @@ func pageQuery(r *http.Request) (q runs.PageQuery, err error) {
 	case q.Desc && query.Get("since_seq") != "":
 		return q, bad("since_seq cannot be combined with order=desc; use before_seq instead.")
 	}
-	if q.Since, err = number(r, "since_seq", 1, 1, 1<<32); err != nil {
+	if q.Since, err = number(r, "since_seq", 1, 1, store.MaxSeq); err != nil {
 		return q, err
 	}
-	q.Before, err = number(r, "before_seq", 0, 1, 1<<32)
+	q.Before, err = number(r, "before_seq", 0, 1, store.MaxSeq)
 	return q, err
 }
 
@@ -230,7 +231,7 @@ func (s *Server) attachRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	since, err := number(r, "since_seq", 0, 1, 1<<32)
+	since, err := number(r, "since_seq", 0, 1, store.MaxSeq)
 	if err != nil {
 		return err
 	}

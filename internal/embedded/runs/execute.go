@@ -186,7 +186,11 @@ func (j journal) Append(ctx context.Context, events ...engine.Event) error {
 }
 
 func (j journal) PutBlob(ctx context.Context, content []byte) (string, error) {
-	return j.r.m.store.PutBlob(j.r.num, content)
+	hash, err := j.r.m.store.PutBlob(j.r.num, content)
+	if err != nil {
+		return "", fmt.Errorf("keep the run's output: %w", err)
+	}
+	return hash, nil
 }
 
 func (j journal) Blob(ctx context.Context, hash string) ([]byte, error) {

@@ -186,12 +186,11 @@ func (m *Manager) replay(ctx context.Context, row *store.Row) (projection.State,
 
 // checkpoint is the latest checkpoint of a run, ready to resume from.
 func (m *Manager) checkpoint(ctx context.Context, num int64) (*engine.Checkpoint, error) {
-	end := int64(1) << 32
-	base, err := m.store.BaseBefore(ctx, num, end-1)
+	base, err := m.store.BaseBefore(ctx, num, store.MaxSeq)
 	if err != nil {
 		return nil, err
 	}
-	states, err := m.store.StateEvents(ctx, num, base, end)
+	states, err := m.store.StateEvents(ctx, num, base, store.MaxSeq)
 	if err != nil {
 		return nil, err
 	}

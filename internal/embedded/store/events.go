@@ -25,9 +25,13 @@ const (
 	StateBase         // holds the whole state: reading may start here
 )
 
+// MaxSeq is the highest sequence number an event can have.
+const MaxSeq = 1<<seqBits - 1
+
 const seqBits = 32
 
-func eventKey(num, seq int64) int64 { return num<<seqBits | seq }
+// eventKey is the place of an event in the table; a number that is too high means the end of the run's log.
+func eventKey(num, seq int64) int64 { return num<<seqBits | min(seq, MaxSeq) }
 
 // Append adds the records to the run's log and brings its row up to date, all or nothing. The first record must be one above the last
 // of the run. A row without Doc only has its last event moved on.
@@ -69,8 +73,8 @@ func (w *writer) insertEvents(num int64, records []Record) (size int64, err erro
 		if i > 0 && r.Seq != records[i-1].Seq+1 {
 			return 0, fmt.Errorf("%w: event %d after %d", ErrGap, r.Seq, records[i-1].Seq)
 		}
-		if r.Seq >= 1<<seqBits {
-			return 0, fmt.Errorf("a run cannot have more than %d events", int64(1)<<seqBits-1)
+		if r.Seq >= MaxSeq {
+			return 0, fmt.Errorf("a run cannot have more than %d events", int64(MaxSeq-1))
 		}
 		if _, err := w.insertEvent.Exec(eventKey(num, r.Seq), r.Name, nullString(r.Stage), nullState(r.State), r.Body); err != nil {
 			return 0, err
