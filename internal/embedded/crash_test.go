@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,8 @@ type crash struct {
 	*site
 	life sync.RWMutex // held for writing while the server is killed and restarted
 
+	progress atomic.Int64 // checkpoints seen since the last kill
+
 	mu      sync.Mutex
 	acked   map[string]*ackedRun
 	kills   int
@@ -85,7 +88,15 @@ func (c *crash) killer(stop, done chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case <-time.After(time.Duration(30+rand.IntN(400)) * time.Millisecond):
+		case <-time.After(time.Duration(rand.IntN(150)) * time.Millisecond):
+		}
+		// However slow the machine is, every life gets something done.
+		for want := rand.IntN(8); c.progress.Load() < int64(want); {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
 		}
 		c.life.Lock()
 		if rec := c.cfg.readRecord(); rec != nil {
@@ -100,6 +111,7 @@ func (c *crash) killer(stop, done chan struct{}) {
 			}
 			c.mustEnd(before)
 			c.kills++
+			c.progress.Store(0)
 		}
 		c.life.Unlock()
 	}
@@ -188,6 +200,9 @@ func (c *crash) one() {
 		for _, e := range page.Data {
 			if id, seen := a.events[e.Seq]; seen && id != e.ID {
 				c.t.Errorf("run %s: event %d was %s and is now %s", run.ID, e.Seq, id, e.ID)
+			}
+			if a.events[e.Seq] == "" && e.Event == "checkpoint.completed" {
+				c.progress.Add(1)
 			}
 			a.events[e.Seq] = e.ID
 		}

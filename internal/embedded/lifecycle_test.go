@@ -386,7 +386,7 @@ func TestLifecycle(t *testing.T) {
 			}
 		}
 		p.refuse(404, "Stage not found.", "GET", "/runs/"+id+"/stages/other@1/events", nil)
-		p.refuse(400, "Invalid stage ID.", "GET", "/runs/"+id+"/stages/work/events", nil)
+		p.refuse(400, "Invalid stage ID.", "GET", "/runs/"+id+"/stages/noat/events", nil)
 		p.refuse(400, "Invalid run ID.", "GET", "/runs/nope/events", nil)
 		var detail wire.EventDetail
 		p.call(200, "GET", "/runs/"+id+"/events/1?max_content_length=5", nil, &detail)
