@@ -2,7 +2,6 @@ package fabroapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -286,12 +285,11 @@ func wireManifest(cwd string, bundle *workflow.Bundle) (*wire.RunManifest, error
 	return out, nil
 }
 
-// manifestError turns a file that is no graph into a finding; other errors are
+// manifestError turns an error about a place in a file into findings; others are
 // sentences already.
 func manifestError(err error) error {
-	var syntax *workflow.SyntaxError
-	if errors.As(err, &syntax) {
-		return findings([]workflow.Diagnostic{syntax.Diagnostic()})
+	if list := workflow.DiagnosticsOf(err); len(list) > 0 {
+		return findings(list)
 	}
 	return err
 }

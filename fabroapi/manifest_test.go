@@ -248,7 +248,7 @@ digraph Missing {
 		{"no such cwd", spec{Workflow: "release", Cwd: filepath.Join(dir, "none")}, []string{"is no directory"}, ""},
 		{"syntax", spec{Workflow: "broken.fabro"}, []string{"the workflow has an error", "broken.fabro:3:"}, "*"},
 		{"lint", spec{Workflow: "loose.fabro"}, []string{"loose.fabro:3:", "command_requires_script"}, "command_requires_script"},
-		{"missing file", spec{Workflow: "missing.fabro"}, []string{"nowhere.md", "no such file"}, ""},
+		{"missing file", spec{Workflow: "missing.fabro"}, []string{"missing.fabro:3:13", "nowhere.md", "no such file"}, "unresolved_file_ref"},
 		{"missing goal file", spec{Workflow: "release", GoalFile: "none.md"}, []string{"failed to resolve --goal-file contents", "none.md"}, ""},
 		{"input list", spec{Workflow: "release", Inputs: map[string]any{"x": []any{1}}}, []string{"input `x` does not support"}, ""},
 		{"input null", spec{Workflow: "release", Inputs: map[string]any{"x": nil}}, []string{"input `x` cannot be null"}, ""},
