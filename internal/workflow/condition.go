@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,7 +28,12 @@ type clause struct {
 	op      string // "" asks whether the key is truthy
 	value   string
 	pattern *regexp.Regexp // for matches
+	size    int            // of the compiled pattern, in instructions
 }
+
+// maxPatternSize bounds a compiled regular expression, in instructions; nested
+// repetitions multiply them.
+const maxPatternSize = 50_000
 
 // ConditionError says why a text is no condition. Offset is a byte offset in
 // the text.
@@ -251,9 +257,26 @@ func (l *conditionLexer) clause() (clause, error) {
 		if err != nil {
 			return c, l.fail(value, fmt.Sprintf("bad regular expression %.60q: %s", c.value, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
 		}
+		if c.size = patternSize(c.value); c.size > maxPatternSize {
+			return c, l.fail(value, "the regular expression is too large: its repetitions multiply")
+		}
 		c.pattern = pattern
 	}
 	return c, nil
+}
+
+// patternSize is the number of instructions a valid regular expression compiles
+// to.
+func patternSize(pattern string) int {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(program.Inst)
 }
 
 // Keys are the keys the condition looks at, in order, with repetitions.

@@ -8,12 +8,18 @@ import (
 	"strings"
 )
 
+// maxMatchSteps bounds the work of one regular expression: the size of the
+// pattern times the length of the text. Some seconds at worst; an everyday
+// pattern may search a hundred megabytes.
+const maxMatchSteps = 1 << 31
+
 // Eval decides the condition. lookup gives the value of a key: `outcome` and
 // `preferred_label` come from the node whose edges are examined, everything else
 // from the flat run context; a key `context.X` that lookup does not know is
 // tried again as `X`. No key is a path into an object.
 //
-// Values are what JSON gives: nil, string, bool, numbers of any Go type or
+// A regular expression that would take too long (see maxMatchSteps) does not
+// match. Values are what JSON gives: nil, string, bool, numbers of any Go type or
 // json.Number, slices, maps, json.RawMessage.
 func (c *Condition) Eval(lookup func(key string) (any, bool)) bool {
 	if len(c.any) == 0 {
@@ -47,7 +53,8 @@ func (c *clause) test(value any) bool {
 		}
 		return strings.Contains(ContextText(value), c.value)
 	case "matches":
-		return c.pattern.MatchString(ContextText(value))
+		text := ContextText(value)
+		return c.size*len(text) <= maxMatchSteps && c.pattern.MatchString(text)
 	}
 	left, okLeft := parseNumber(ContextText(value))
 	right, okRight := parseNumber(c.value)

@@ -25,31 +25,33 @@ func chain(n int) string {
 // hostile are workflows made to be slow or large. Each is compiled, and what is
 // alive afterwards is bounded.
 func hostile() map[string]string {
-	mega := strings.Repeat("x", 1<<20)
+	const thousands = 100_000 / scale
+	const bytes = 1 << 20 / scale
+	mega := strings.Repeat("x", bytes)
 	var missing, oneLine strings.Builder
-	for i := range 100_000 {
+	for i := range thousands {
 		fmt.Fprintf(&missing, "a -> m%d\n", i)
 		fmt.Fprintf(&oneLine, "ä%d", i)
 	}
 	start := "digraph G { start [shape=Mdiamond] exit [shape=Msquare] start -> exit\n"
 	return map[string]string{
-		"a hundred thousand nodes":             chain(100_000),
-		"thirty thousand nodes on one line":    strings.ReplaceAll(chain(30_000), "\n", " /* ä */ "),
-		"a hundred thousand missing nodes":     start + "a [prompt=x]\n" + missing.String() + "}",
-		"a megabyte in each of ten attributes": start + "a [" + strings.Repeat("k"+mega[:9]+"=\""+mega+"\" ", 10) + "] }",
-		"a megabyte of classes":                start + "a [class=\"" + strings.Repeat("c ", 1<<19) + "\"] }",
-		"a megabyte of different classes":      start + "a [class=\"" + oneLine.String() + " " + strings.ReplaceAll(oneLine.String(), "ä", " ") + "\"] }",
-		"a condition of a megabyte":            start + "a [prompt=x] a -> exit [condition=\"" + strings.Repeat("!", 1<<20) + "x\"] }",
-		"a condition of many clauses":          start + "a [prompt=x] a -> exit [condition=\"" + strings.Repeat("a=b && ", 1<<17) + "x\"] }",
-		"a hundred thousand variables":         start + "a [prompt=\"" + strings.Repeat("\\\"{{ inputs.x }}", 100_000) + "\"] }",
-		"a script of variables":                start + "a [script=\"" + strings.Repeat("{{ inputs.x }}", 100_000) + "\"] }",
-		"open braces":                          start + "a [prompt=\"" + strings.Repeat("{", 1<<20) + "\", script=\"" + strings.Repeat("{{", 1<<19) + "\"] }",
-		"a stylesheet of open rules":           start + "model_stylesheet=\"" + strings.Repeat("*{", 1<<19) + "\" }",
-		"twenty thousand start nodes":          strings.ReplaceAll(chain(20_000), "max_retries=2", "shape=Mdiamond"),
-		"a hundred thousand attributes":        start + "a [" + manyKeys(100_000) + "] }",
-		"comments":                             start + strings.Repeat("/*", 1<<19),
-		"slashes":                              start + strings.Repeat("/", 1<<20),
-		"quotes":                               start + strings.Repeat("\"", 1<<20),
+		"a hundred thousand nodes":               chain(thousands),
+		"thirty thousand nodes on one line":      strings.ReplaceAll(chain(thousands/3), "\n", " /* ä */ "),
+		"a hundred thousand missing nodes":       start + "a [prompt=x]\n" + missing.String() + "}",
+		"a megabyte in each of three attributes": start + "a [" + "k0=\"" + mega + "\" k1=\"" + mega + "\" k2=\"" + mega + "\"" + "] }",
+		"a megabyte of classes":                  start + "a [class=\"" + strings.Repeat("c ", bytes/2) + "\"] }",
+		"a megabyte of different classes":        start + "a [class=\"" + oneLine.String() + " " + strings.ReplaceAll(oneLine.String(), "ä", " ") + "\"] }",
+		"a condition of a megabyte":              start + "a [prompt=x] a -> exit [condition=\"" + strings.Repeat("!", bytes) + "x\"] }",
+		"a condition of many clauses":            start + "a [prompt=x] a -> exit [condition=\"" + strings.Repeat("a=b && ", bytes/8) + "x\"] }",
+		"a hundred thousand variables":           start + "a [prompt=\"" + strings.Repeat("\\\"{{ inputs.x }}", thousands) + "\"] }",
+		"a script of variables":                  start + "a [script=\"" + strings.Repeat("{{ inputs.x }}", thousands) + "\"] }",
+		"open braces":                            start + "a [prompt=\"" + strings.Repeat("{", bytes) + "\", script=\"" + strings.Repeat("{{", bytes/2) + "\"] }",
+		"a stylesheet of open rules":             start + "model_stylesheet=\"" + strings.Repeat("*{", bytes/2) + "\" }",
+		"twenty thousand start nodes":            strings.ReplaceAll(chain(thousands/5), "max_retries=2", "shape=Mdiamond"),
+		"a hundred thousand attributes":          start + "a [" + manyKeys(thousands) + "] }",
+		"comments":                               start + strings.Repeat("/*", bytes/2),
+		"slashes":                                start + strings.Repeat("/", bytes),
+		"quotes":                                 start + strings.Repeat("\"", bytes),
 	}
 }
 

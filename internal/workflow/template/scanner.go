@@ -155,15 +155,9 @@ func (s *scanner) raw(open int) (part, bool, error) {
 			return part{}, false, s.fail(open, "a raw block is never closed; end it with {%% endraw %%}")
 		}
 		at += i
-		i = at + 2
-		end := strings.Index(s.text[i:], "%}")
+		left, right, end := s.endraw(at)
 		if end < 0 {
-			continue
-		}
-		end += i
-		inside := s.text[i:end]
-		left, right := strings.HasPrefix(inside, "-"), strings.HasSuffix(inside, "-")
-		if strings.Trim(strings.Trim(inside, "-+"), space) != "endraw" {
+			i = at + 2
 			continue
 		}
 		body := s.text[start:at]
@@ -174,7 +168,29 @@ func (s *scanner) raw(open int) (part, bool, error) {
 			body = trimRight(body)
 		}
 		s.trim = right
-		s.pos = end + 2
+		s.pos = end
 		return part{kind: partText, body: body, at: start}, true, nil
 	}
+}
+
+// endraw recognises `{% endraw %}` at an offset: whether it trims on either side,
+// and where it ends, -1 when something else stands there. It looks no further
+// than it must: raw text may be full of other tags.
+func (s *scanner) endraw(at int) (left, right bool, end int) {
+	rest := s.text[at+2:]
+	if rest != "" && (rest[0] == '-' || rest[0] == '+') {
+		left, rest = rest[0] == '-', rest[1:]
+	}
+	rest, ok := strings.CutPrefix(trimLeft(rest), "endraw")
+	if !ok {
+		return false, false, -1
+	}
+	rest = trimLeft(rest)
+	if rest != "" && (rest[0] == '-' || rest[0] == '+') {
+		right, rest = rest[0] == '-', rest[1:]
+	}
+	if !strings.HasPrefix(rest, "%}") {
+		return false, false, -1
+	}
+	return left, right, len(s.text) - len(rest) + 2
 }

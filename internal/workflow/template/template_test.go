@@ -45,6 +45,7 @@ func TestRender(t *testing.T) {
 		{"two defaults", `{{ inputs.no | default(inputs.nope) | default("z") }}`, "z", nil},
 		{"comment", "a{# {{ x }} {% y #}b", "ab", nil},
 		{"raw", "{% raw %}{{ goal }} {% if %}{% endraw %} {{ goal }}", "{{ goal }} {% if %} ship", nil},
+		{"raw with white space control", "a {%- raw -%} \n{% x %}{{ \n {%- endraw -%} b", "a{% x %}{{b", nil},
 		{"white space control", "a \n {{- goal -}} \n b {#- c -#} d {%- include 'q.md' -%} \n e", "ashipbdpart ship!e", nil},
 		{"white space kept", "a {{+ goal +}} b", "a ship b", nil},
 		{"include", "<{% include \"p.md\" %}>", "<part ship>", nil},
@@ -133,6 +134,24 @@ func TestReferences(t *testing.T) {
 		var dynamic *DynamicError
 		if !errors.As(err, &dynamic) {
 			t.Errorf("%s: error %v", text, err)
+		}
+	}
+}
+
+// What is not closed is found out once, not at every tag.
+func TestOpenTagsAreLinear(t *testing.T) {
+	for text, open := range map[string]bool{
+		"{% raw %}" + strings.Repeat("{%", 1<<19):                 true,
+		"{% raw %}" + strings.Repeat("{%", 1<<19) + "%}":          true,
+		strings.Repeat("{{ a }}{%- raw -%}{%- endraw -%}", 1<<15): false,
+		strings.Repeat("{#", 1<<19):                               true,
+		strings.Repeat("{{ 'a", 1<<18):                            true,
+	} {
+		if _, err := Parse("t", text); (err != nil) != open {
+			t.Errorf("Parse %.20s…: %v", text, err)
+		}
+		if _, err := References("t", text); (err != nil) != open {
+			t.Errorf("References %.20s…: %v", text, err)
 		}
 	}
 }
