@@ -6,28 +6,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"sort"
+	"slices"
 	"strings"
 )
 
-// Digest is the hash of a set of transcripts: of the names and contents of all .txt files
-// below root, in the order of their names. A revision's verdicts are comparable as long
-// as the digest of its set stays the same; a released set is changed only on purpose, by
-// writing the new digest beside the old one in the change that explains it.
-func Digest(fsys fs.FS, root string) (string, error) {
-	var names []string
-	err := fs.WalkDir(fsys, root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".txt") {
-			names = append(names, path)
-		}
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("transcripts below %s: %w", root, err)
-	}
-	sort.Strings(names)
+// Digest is the hash of a set of transcripts: of their names and contents, in the order of
+// the names. A revision's verdicts are comparable as long as the digest of its set stays
+// the same; a released set is changed only on purpose, by writing down the new digest in
+// the change that explains it.
+func Digest(fsys fs.FS, paths []string) (string, error) {
 	sum := sha256.New()
-	for _, name := range names {
+	for _, name := range slices.Sorted(slices.Values(paths)) {
 		content, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return "", err
