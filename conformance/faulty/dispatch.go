@@ -39,6 +39,7 @@ func (s *server) dispatch(r *request) (object, *failure) {
 	case "resources/list":
 		return s.list(r, "resources", []any{
 			object{"uri": "test://static-text", "name": "text", "mimeType": "text/plain"},
+			object{"uri": "test://broken", "name": "broken"},
 			object{"uri": "test://static-binary", "name": "binary", "mimeType": "application/octet-stream"}})
 	case "resources/templates/list":
 		return s.list(r, "resourceTemplates", []any{object{"uriTemplate": "test://template/{id}/data", "name": "template"}})
@@ -101,6 +102,8 @@ func (s *server) read(r *request) (object, *failure) {
 	}
 	content := object{"uri": uri}
 	switch {
+	case uri == "test://broken":
+		return nil, fail(-32603, "reading failed")
 	case uri == "test://static-text":
 		content["mimeType"], content["text"] = "text/plain", "static"
 	case uri == "test://static-binary":

@@ -25,7 +25,11 @@ func (s *server) era(r *request) *failure {
 	s.mu.Unlock()
 	meta, given := r.params["_meta"]
 	r.meta, _ = meta.(object)
-	if given && r.meta == nil && !s.is("takes-any-meta") {
+	if given && r.meta == nil {
+		if s.is("takes-any-meta") {
+			r.rev = current
+			return s.known(r, 'm')
+		}
 		r.rev = session
 		return fail(-32602, "_meta is no object")
 	}
@@ -157,8 +161,6 @@ func (s *server) initialize(r *request) (object, *failure) {
 		version = "2025-11-25"
 	}
 	switch s.fault {
-	case "one-version":
-		version = "2025-11-25"
 	case "echoes-any-version":
 		version, _ = r.params["protocolVersion"].(string)
 	}

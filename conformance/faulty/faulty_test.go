@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"fabro-mcp/conformance/catalogue"
 	"fabro-mcp/conformance/report"
@@ -55,7 +57,7 @@ func load(t *testing.T, names ...string) []*transcript.Transcript {
 	return all
 }
 
-func run(t *testing.T, fault string, revisions []string, all []*transcript.Transcript) *report.Report {
+func run(t *testing.T, fault string, revisions []string, jobs int, all []*transcript.Transcript) *report.Report {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -63,7 +65,7 @@ func run(t *testing.T, fault string, revisions []string, all []*transcript.Trans
 	}
 	rep, err := runner.Run(context.Background(), runner.Config{
 		Command:     []string{self, serverWord, fault},
-		Transcripts: all, Revisions: revisions, Timeout: 4 * time.Second, ExitGrace: 300 * time.Millisecond,
+		Transcripts: all, Revisions: revisions, Jobs: jobs, Timeout: 4 * time.Second, ExitGrace: 300 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +83,7 @@ func TestWithoutAFault(t *testing.T) {
 	for _, p := range transcripts.Paths() {
 		names = append(names, strings.TrimSuffix(p, ".txtar"))
 	}
-	rep := run(t, "", nil, load(t, names...))
+	rep := run(t, "", nil, 8, load(t, names...))
 	count := map[report.Outcome]int{}
 	for _, c := range rep.Cases {
 		count[c.Outcome]++
@@ -101,42 +103,54 @@ func TestEachFaultIsCaught(t *testing.T) {
 	if len(faults) < 60 {
 		t.Errorf("%d faults", len(faults))
 	}
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			if _, ok := catalogue.Lookup(f.breaks); !ok {
-				t.Fatalf("no requirement %s", f.breaks)
-			}
+	// The faults wait more than they work: several are run at once, and judged in order.
+	found := make([]map[string][]string, len(faults))
+	var group errgroup.Group
+	group.SetLimit(8)
+	for i, f := range faults {
+		group.Go(func() error {
 			names := everyFault
 			if f.shown != "" && !slices.Contains(names, f.shown) {
 				names = append([]string{f.shown}, names...)
 			}
-			rep := run(t, f.name, []string{f.at}, load(t, names...))
-			found := map[string][]string{}
-			for _, c := range rep.Cases {
-				for _, finding := range c.Findings {
-					if finding.Severity != report.Note {
-						found[finding.Rule] = append(found[finding.Rule], c.Name+": "+tell(finding))
-					}
-				}
-			}
-			if found[f.breaks] == nil {
-				t.Errorf("%s was not found broken", f.breaks)
-			}
-			rules := make([]string, 0, len(found))
-			for rule := range found {
-				rules = append(rules, rule)
-			}
-			sort.Strings(rules)
-			for _, rule := range rules {
-				if rule != f.breaks && !slices.Contains(f.also, rule) {
-					t.Errorf("%s is no declared consequence:\n\t%s", rule, strings.Join(found[rule], "\n\t"))
-				}
-			}
-			for _, rule := range f.also {
-				if found[rule] == nil {
-					t.Errorf("the consequence %s did not show", rule)
-				}
-			}
+			found[i] = findings(run(t, f.name, []string{f.at}, 3, load(t, names...)))
+			return nil
 		})
+	}
+	_ = group.Wait() // they report through t
+	for i, f := range faults {
+		t.Run(f.name, func(t *testing.T) { judge(t, f, found[i]) })
+	}
+}
+
+// findings gathers what was found by the rule that it breaks.
+func findings(rep *report.Report) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range rep.Cases {
+		for _, finding := range c.Findings {
+			if finding.Severity != report.Note {
+				found[finding.Rule] = append(found[finding.Rule], c.Name+": "+tell(finding))
+			}
+		}
+	}
+	return found
+}
+
+func judge(t *testing.T, f fault, found map[string][]string) {
+	if _, ok := catalogue.Lookup(f.breaks); !ok {
+		t.Fatalf("no requirement %s", f.breaks)
+	}
+	if found[f.breaks] == nil {
+		t.Errorf("%s was not found broken", f.breaks)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(found)) {
+		if rule != f.breaks && !slices.Contains(f.also, rule) {
+			t.Errorf("%s is no declared consequence:\n\t%s", rule, strings.Join(found[rule], "\n\t"))
+		}
+	}
+	for _, rule := range f.also {
+		if found[rule] == nil {
+			t.Errorf("the consequence %s did not show", rule)
+		}
 	}
 }

@@ -18,11 +18,19 @@ func (s *server) raw(b []byte) {
 	}
 }
 
+// listsOnly are the faults that show in the result of tools/list alone.
+var listsOnly = map[string]bool{"pretty-prints": true, "bom": true, "answers-in-arrays": true, "empty-lines": true, "crlf": true, "duplicate-members": true}
+
 // write writes one frame, as the fault will have it.
 func (s *server) write(frame object) {
 	text, err := json.Marshal(frame)
 	if err != nil {
 		panic(err) // everything in a frame was decoded or built here
+	}
+	result, _ := frame["result"].(object)
+	if result["tools"] == nil && listsOnly[s.fault] {
+		s.raw(append(text, '\n')) // the handshake stays whole, or nobody would see the fault
+		return
 	}
 	switch s.fault {
 	case "pretty-prints":
@@ -38,9 +46,7 @@ func (s *server) write(frame object) {
 	case "duplicate-members":
 		text = bytes.Replace(text, []byte(`{`), []byte(`{"jsonrpc":"2.0",`), 1)
 	case "answers-in-arrays":
-		if frame["result"] != nil {
-			text = fmt.Appendf(nil, "[%s]", text)
-		}
+		text = fmt.Appendf(nil, "[%s]", text)
 	case "empty-lines":
 		text = append([]byte("\n"), text...)
 	}
@@ -65,6 +71,9 @@ func (s *server) failureReply(id json.RawMessage, bad *failure) object {
 	if bad.data != nil {
 		body["data"] = bad.data
 	}
+	if bad.code != -32601 && (s.is("fractional-code") || s.is("no-message") || s.is("code-zero")) {
+		return object{"jsonrpc": "2.0", "id": id, "error": body}
+	}
 	switch s.fault {
 	case "fractional-code":
 		body["code"] = -32601.5
@@ -81,7 +90,7 @@ func (s *server) failureReply(id json.RawMessage, bad *failure) object {
 			body["code"] = -32050
 		}
 	}
-	return object{"jsonrpc": "2.0", "id": s.idOut(id), "error": body}
+	return object{"jsonrpc": "2.0", "id": id, "error": body}
 }
 
 // resultReply wraps a result with what the revision wants in each.
@@ -98,7 +107,13 @@ func (s *server) resultReply(r *request, result object) object {
 		result["_meta"] = meta
 		s.spoilModern(r, result)
 	}
-	reply := object{"jsonrpc": "2.0", "id": s.idOut(r.id), "result": result}
+	reply := object{"jsonrpc": "2.0", "id": r.id, "result": result}
+	if r.method == "ping" {
+		reply["id"] = s.idOut(r.id)
+	}
+	if r.method != "tools/list" {
+		return reply
+	}
 	switch s.fault {
 	case "no-id":
 		delete(reply, "id")
@@ -115,9 +130,7 @@ func (s *server) resultReply(r *request, result object) object {
 			result["ttlMs"], result["cacheScope"] = 0, "public"
 		}
 	case "null-cursor":
-		if strings.HasSuffix(r.method, "/list") {
-			result["nextCursor"] = nil
-		}
+		result["nextCursor"] = nil
 	}
 	return reply
 }
@@ -149,7 +162,7 @@ func (s *server) spoilModern(r *request, result object) {
 	}
 }
 
-// idOut renders the id of a reply.
+// idOut renders the id of a reply to a ping.
 func (s *server) idOut(id json.RawMessage) json.RawMessage {
 	switch s.fault {
 	case "ids-as-strings":

@@ -154,9 +154,6 @@ func (s *server) run(r *request, name string, args object) (object, *failure) {
 	switch name {
 	case "echo":
 		t, _ := args["text"].(string)
-		if s.is("truncates") && len(t) > 65536 {
-			t = t[:65536]
-		}
 		if s.is("content-as-text") {
 			return object{"content": t}, nil
 		}
