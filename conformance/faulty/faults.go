@@ -145,7 +145,7 @@ var faults = []fault{
 	{"prompt-arguments-unchecked", "takes any prompt arguments", "prompts.get.arguments-strings", latest, "2024-11-05/prompt-errors", nil},
 	{"many-completions", "gives 150 completions", "completion.max-100", latest, "2024-11-05/completion", []string{"framing.stdout-schema-valid"}},
 	{"takes-any-cursor", "takes cursors it did not give", "pagination.cursor-type", latest, "2024-11-05/pagination-bad-cursors", []string{"pagination.invalid-cursor.code", "pagination.invalid-cursor.graceful"}},
-	{"dies-at-call", "crashes in a tool", "jsonrpc.response.exactly-one", latest, "process/eof-drains", []string{"tools.call.result-content"}},
+	{"dies-at-call", "crashes in a tool", "jsonrpc.response.exactly-one", latest, "process/eof-drains", nil},
 
 	// Logging, progress, cancelling.
 	{"takes-any-level", "takes unknown log levels", "logging.set-level.invalid", latest, "2024-11-05/logging-levels", nil},

@@ -148,6 +148,13 @@ const (
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
+// handshakeOnly are the methods that 2026-07-28 no longer has. A server of both eras serves
+// them without a claim, so a reply to one is a message of the older era: of its newest
+// revision, while no session says another.
+var handshakeOnly = map[string]bool{"ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true}
+
+const handshakeOnlyRevision = "2025-11-25"
+
 // Sent notes one line that was written to the server, without its newline.
 func (j *Judge) Sent(line []byte) {
 	if len(strings.TrimSpace(string(line))) == 0 {
@@ -216,6 +223,9 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 	meta := v.At("params", "_meta")
 	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str(), invalid: invalid}
 	r.revision = j.fallback()
+	if j.session == "" && meta.Get(metaVersion) == nil && handshakeOnly[r.method] {
+		r.revision = handshakeOnlyRevision // a claim-less request of the older era, before any session
+	}
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
 		r.modern = transcript.Modern(claim)
 		if known(claim) {
