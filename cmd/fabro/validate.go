@@ -29,36 +29,27 @@ func (a workflowArg) compile() (*workflow.Compiled, []workflow.Diagnostic, error
 	env := environment()
 	location, err := workflow.Locate(a.Workflow, cwd, env.Home())
 	if err != nil {
-		return nil, nil, err
+		return refused(err)
 	}
 	bundle, err := workflow.BundleFiles(location, cwd, workflow.BundleOptions{
 		FabroHome: env.Home(), UserSettings: env.SettingsPath(), Args: workflow.Args{Inputs: a.Input},
 	})
 	if err != nil {
-		return nil, syntax(err), unlessSyntax(err)
+		return refused(err)
 	}
 	compiled, findings, err := workflow.Compile(*bundle, workflow.CompileOptions{})
 	if err != nil {
-		return nil, syntax(err), unlessSyntax(err)
+		return refused(err)
 	}
 	return compiled, findings, nil
 }
 
-// syntax turns an error of the parser into the finding that it is.
-func syntax(err error) []workflow.Diagnostic {
-	var s *workflow.SyntaxError
-	if !errors.As(err, &s) {
-		return nil
+// refused turns an error with a place in a file into the findings that it is.
+func refused(err error) (*workflow.Compiled, []workflow.Diagnostic, error) {
+	if findings := workflow.DiagnosticsOf(err); len(findings) > 0 {
+		return nil, findings, nil
 	}
-	return []workflow.Diagnostic{s.Diagnostic()}
-}
-
-func unlessSyntax(err error) error {
-	var s *workflow.SyntaxError
-	if errors.As(err, &s) {
-		return nil
-	}
-	return err
+	return nil, nil, err
 }
 
 type validateCmd struct{ workflowArg }

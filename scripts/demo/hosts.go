@@ -59,9 +59,11 @@ type gathered struct {
 // call calls a tool, tells what comes back and decodes the structured part.
 func (s *stage) call(ctx context.Context, client *mcpclient.Client, tool string, arguments map[string]any, into any) error {
 	s.sent(tool, arguments)
+	last := ""
 	result, err := client.CallTool(ctx, tool, arguments, func(p mcpclient.Progress) {
-		if p.Message != "" {
+		if p.Message != last {
 			s.say("     … %s", p.Message)
+			last = p.Message
 		}
 	})
 	if err != nil {
