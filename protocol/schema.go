@@ -334,14 +334,14 @@ func ratOf(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// canonicalValue is canonical with numbers brought to one spelling.
+// canonicalValue is canonical with equal numbers in one spelling.
 func canonicalValue(v []byte) []byte {
-	if isNumber(v) {
-		if r, ok := ratOf(string(v)); ok {
+	return canonicalWith(nil, v, func(raw []byte) []byte {
+		if r, ok := ratOf(string(raw)); ok {
 			return []byte(r.RatString())
 		}
-	}
-	return canonical(nil, v)
+		return raw
+	})
 }
 
 func isNumber(v []byte) bool {

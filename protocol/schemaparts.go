@@ -77,9 +77,10 @@ func (s *schema) checkMember(name, value []byte, depth int) *fault {
 
 // suggest names the known property that is spelled most like name, if any is.
 func (s *schema) suggest(name string) string {
-	best, least := "", 3
+	const tooFar = 3
+	best, least := "", tooFar
 	for known := range s.properties {
-		if d := distance(name, known, least); d < least || d == least && d < 3 && known < best {
+		if d := distance(name, known, tooFar); d < least || d == least && d < tooFar && known < best {
 			best, least = known, d
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -73,7 +74,11 @@ func (k *sealKey) Open(purpose, sealed string) ([]byte, error) {
 	if len(sealed) < len(sealVersion) || sealed[:len(sealVersion)] != sealVersion {
 		return nil, ErrSealInvalid
 	}
-	// Strict: one sealed text has one spelling.
+	// One sealed text has one spelling: strict about the last bits, and without the
+	// line feeds that the decoder would skip.
+	if strings.ContainsAny(sealed, "\r\n") {
+		return nil, ErrSealInvalid
+	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed[len(sealVersion):])
 	n := k.aead.NonceSize()
 	if err != nil || len(raw) < sealHeader+n || !bytes.Equal(raw[:keyIDSize], k.id[:]) {

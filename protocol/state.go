@@ -181,8 +181,11 @@ func (r *request) binding() string {
 }
 
 // canonical appends a sound value with its members sorted, strings decoded and
-// quoted again, and no white space.
-func canonical(b, raw []byte) []byte {
+// quoted again, and no white space. Numbers keep their spelling.
+func canonical(b, raw []byte) []byte { return canonicalWith(b, raw, nil) }
+
+// canonicalWith is canonical with a way to spell numbers.
+func canonicalWith(b, raw []byte, number func(raw []byte) []byte) []byte {
 	switch {
 	case isObject(raw):
 		type member struct {
@@ -201,19 +204,21 @@ func canonical(b, raw []byte) []byte {
 				b = append(b, ',')
 			}
 			b = append(quote(b, m.name), ':')
-			b = canonical(b, m.value)
+			b = canonicalWith(b, m.value, number)
 		}
 		return append(b, '}')
 	case isArray(raw):
 		b = append(b, '[')
 		elements(raw, func(v []byte) bool {
-			b = canonical(comma(b), v)
+			b = canonicalWith(comma(b), v, number)
 			return true
 		})
 		return append(b, ']')
 	case isString(raw):
 		s, _ := stringValue(raw)
 		return quote(b, s)
+	case number != nil && isNumber(raw):
+		return append(b, number(raw)...)
 	}
 	return append(b, raw...)
 }
