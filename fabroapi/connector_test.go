@@ -347,6 +347,39 @@ func TestConnectOnce(t *testing.T) {
 	}
 }
 
+// TestEmbeddedWithAnotherToken: the embedded server was started anew, with another
+// token, by somebody else.
+func TestEmbeddedWithAnotherToken(t *testing.T) {
+	var current atomic.Value
+	current.Store("token-one")
+	socket := socketPath(t)
+	defer serveUnix(t, socket, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+current.Load().(string) {
+			writeJSON(w, 401, wire.ErrorEnvelope{Errors: []wire.ErrorEntry{{Status: "401", Detail: "Authentication required.", Code: wire.CodeUnauthorized}}})
+			return
+		}
+		writeJSON(w, 200, sampleRun())
+	}))()
+	handedOut := "token-one"
+	connector := &fabroapi.Connector{StorageDir: t.TempDir(),
+		Env:           fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": "/none"}[name] }},
+		StartEmbedded: func(context.Context, string) (string, string, error) { return socket, handedOut, nil }}
+	defer connector.Close()
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	current.Store("token-two")
+	handedOut = "token-two"
+	if _, err := client.StartRun(t.Context(), runID, false); err != nil {
+		t.Error(err)
+	}
+	current.Store("token-three")
+	if _, err := client.StartRun(t.Context(), runID, false); !errors.Is(err, fabroapi.ErrLoginRequired) {
+		t.Errorf("a token that nobody knows: %v", err)
+	}
+}
+
 // TestBusyLocalServer: a local server that does not answer in time is not taken
 // for dead while its process lives.
 func TestBusyLocalServer(t *testing.T) {

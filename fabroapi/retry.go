@@ -38,6 +38,8 @@ func (e *retryAfter) Unwrap() error { return e.error }
 //	connection error, 429, 503   safe requests, after a pause, opts.Retries times
 //	nothing listens any more     the embedded server is started again, once; the
 //	                             request was never sent, so this holds for all
+//	401 of the embedded server   likewise: another process may have started it
+//	                             anew with another token
 //	401 access_token_expired     with a fresh token, once
 func (c *Client) attempts(ctx context.Context, r request, read func(*http.Response) error) error {
 	refreshed, revived := false, false
@@ -58,7 +60,7 @@ func (c *Client) attempts(ctx context.Context, r request, read func(*http.Respon
 				return err
 			}
 			continue
-		case !revived && notListening(err):
+		case !revived && (notListening(err) || c.embedded != nil && errors.Is(err, ErrLoginRequired)):
 			revived = true
 			again, reviveErr := c.revive(ctx, starts)
 			if reviveErr != nil {
