@@ -49,7 +49,7 @@ func (h *host) call(ctx context.Context, t *toolSpec, call *protocol.ToolCall) (
 	}
 	op, arguments, err := r.decode(ctx)
 	if err != nil {
-		return finish(nil, err)
+		return h.finish(nil, err)
 	}
 	began := h.now()
 	out, err := op.run(ctx, r)
@@ -57,14 +57,14 @@ func (h *host) call(ctx context.Context, t *toolSpec, call *protocol.ToolCall) (
 	if m, partly := op.(mutator); !t.readOnly && (!partly || m.mutates()) && !errors.As(err, &pending) {
 		h.audit.record(r, arguments, began, out, err)
 	}
-	return finish(out, err)
+	return h.finish(out, err)
 }
 
 // mutates says that a gather changes nothing by itself; the answers it passes on
 // are recorded one by one.
 func (p *gatherParams) mutates() bool { return false }
 
-func finish(out *reply, err error) (*protocol.ToolResult, error) {
+func (h *host) finish(out *reply, err error) (*protocol.ToolResult, error) {
 	var pending *pendingAsk
 	var protocolError *protocol.Error
 	switch {
@@ -73,7 +73,7 @@ func finish(out *reply, err error) (*protocol.ToolResult, error) {
 	case errors.Is(err, context.Canceled), errors.As(err, &protocolError):
 		return nil, err
 	case err != nil:
-		return protocol.ErrorResult(sentence(err)), nil
+		return protocol.ErrorResult(h.sentence(err)), nil
 	}
 	content := append([]protocol.Content{protocol.Text(out.text)}, out.links...)
 	return &protocol.ToolResult{Content: content, Structured: out.structured, IsError: out.failed}, nil

@@ -186,7 +186,7 @@ func (c *creation) fail(i int, err error) {
 	if failed == nil {
 		failed = &failedRun{}
 	}
-	failed.Index, failed.Workflow, failed.Error = i, c.p.Runs[i].Workflow, sentence(err)
+	failed.Index, failed.Workflow, failed.Error = i, c.p.Runs[i].Workflow, c.r.sentence(err)
 	failed.Diagnostics = []wire.Diagnostic{}
 	var invalid *fabroapi.ManifestError
 	if errors.As(err, &invalid) && invalid.Diagnostics != nil {

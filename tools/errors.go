@@ -12,7 +12,7 @@ import (
 )
 
 // sentence is the text of a failed call: what was wrong and what to do next.
-func sentence(err error) string {
+func (h *host) sentence(err error) string {
 	text := strings.TrimSpace(plain.Clean(err.Error()))
 	var api *fabroapi.APIError
 	if !errors.As(err, &api) {
@@ -21,7 +21,7 @@ func sentence(err error) string {
 		}
 		return plain.Clip(text, plain.Limit)
 	}
-	if hint := hintFor(api); hint != "" && !strings.Contains(text, hint) {
+	if hint := h.hintFor(api); hint != "" && !strings.Contains(text, hint) {
 		if !strings.HasSuffix(text, ".") {
 			text += "."
 		}
@@ -30,8 +30,9 @@ func sentence(err error) string {
 	return plain.Clip(text, plain.Limit)
 }
 
-// hintFor is the next step after a refusal of the API.
-func hintFor(api *fabroapi.APIError) string {
+// hintFor is the next step after a refusal of the API. Refusals with a code answer
+// only what the tool they name did itself.
+func (h *host) hintFor(api *fabroapi.APIError) string {
 	switch api.Code {
 	case wire.CodeUseAnswerEndpoint:
 		return "The run waits for an answer: fabro_run_interact with action get_questions shows the question, action answer answers it."
@@ -53,8 +54,10 @@ func hintFor(api *fabroapi.APIError) string {
 	switch {
 	case api.Status == http.StatusNotImplemented:
 		return "This server cannot do that; the embedded server has no agents to steer or pair with. Use a full Fabro server (--server)."
-	case api.Status == http.StatusNotFound && strings.Contains(api.Path, "/resolve"):
-		return "fabro_run_search lists the runs there are."
+	case api.Status == http.StatusNotFound && h.offers(nameSearch):
+		return nameSearch + " lists the runs there are."
+	case api.Status == http.StatusTooManyRequests:
+		return "The Fabro server is busy; call again in a moment."
 	case api.Status >= 500:
 		return "The Fabro server has a problem; try again in a moment."
 	}

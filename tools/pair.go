@@ -104,7 +104,7 @@ func nextMessage(pair *wire.PairRecord) string {
 
 // pageTranscript quotes what was said, entry by entry.
 func pageTranscript(page *plain.Page, transcript *wire.PairTranscript) {
-	page.Line("%d entries.", len(transcript.Data))
+	page.Line("%d transcript entries.", len(transcript.Data))
 	var b strings.Builder
 	for _, e := range transcript.Data {
 		text := ""

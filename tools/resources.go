@@ -130,13 +130,13 @@ func (r *resources) ReadResource(ctx context.Context, uri string, _ *protocol.Ex
 	}
 	out, err := r.readRun(ctx, uri, a)
 	if err != nil {
-		return nil, readError(uri, err)
+		return nil, r.host.readError(uri, err)
 	}
 	return out, nil
 }
 
 // readError gives a missing run the protocol's error, and others their sentence.
-func readError(uri string, err error) error {
+func (h *host) readError(uri string, err error) error {
 	var missing protocol.ErrResourceNotFound
 	switch {
 	case errors.As(err, &missing), errors.Is(err, context.Canceled):
@@ -144,7 +144,7 @@ func readError(uri string, err error) error {
 	case isGone(err):
 		return protocol.ErrResourceNotFound{URI: uri}
 	}
-	return &protocol.Error{Code: protocol.CodeInternal, Message: sentence(err)}
+	return &protocol.Error{Code: protocol.CodeInternal, Message: h.sentence(err)}
 }
 
 func (r *resources) readRun(ctx context.Context, uri string, a address) (*protocol.ReadResult, error) {
@@ -231,7 +231,7 @@ func (r *resources) server(ctx context.Context, uri string, client *fabroapi.Cli
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		out["problem"] = sentence(err)
+		out["problem"] = r.host.sentence(err)
 		return r.json(uri, out, liveTTL)
 	}
 	out["info"] = info

@@ -32,13 +32,13 @@ func (r *resources) WatchResource(ctx context.Context, uri string) (stop func(),
 	}
 	client, err := r.host.client(ctx)
 	if err != nil {
-		return nil, readError(uri, err)
+		return nil, r.host.readError(uri, err)
 	}
 	id := ""
 	if a.kind != "runs" {
 		run, err := client.ResolveRun(ctx, a.id)
 		if err != nil {
-			return nil, readError(uri, err)
+			return nil, r.host.readError(uri, err)
 		}
 		id = run.ID
 	}

@@ -119,7 +119,7 @@ func (t *gatherTasks) GetTask(ctx context.Context, id string, x *protocol.Exchan
 		// The task goes on; what the server has to say now is only that it cannot
 		// look.
 		task := view.task(protocol.TaskWorking)
-		task.StatusMessage = "The Fabro server cannot be read just now: " + sentence(err)
+		task.StatusMessage = "The Fabro server cannot be read just now: " + t.host.sentence(err)
 		return task, nil
 	}
 	if ended := view.endedBy(t.host.now(), canAskTask(x, t.host)); ended != "" {
@@ -280,7 +280,7 @@ func (t *gatherTasks) UpdateTask(ctx context.Context, id string, responses map[s
 		}
 		err = r.submitAnswer(ctx, client, o.w.id, o.q.ID, answer)
 		if err != nil && !isConflict(err) && !isGone(err) {
-			return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("question %s: %s", o.q.ID, sentence(err))}
+			return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("question %s: %s", o.q.ID, t.host.sentence(err))}
 		}
 	}
 	return nil

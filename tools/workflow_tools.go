@@ -85,7 +85,7 @@ func (p *workflowValidateParams) run(ctx context.Context, r *request) (*reply, e
 	case err == nil:
 		page.Line("%s is valid.", plain.Line(p.Workflow, 200))
 	case errors.As(err, &invalid):
-		text := sentence(err)
+		text := r.sentence(err)
 		out.OK, out.Problem, out.Diagnostics = false, &text, emptyList(invalid.Diagnostics)
 		page.Line("%s is not valid.", plain.Line(p.Workflow, 200))
 		page.Quote("Findings", text)
