@@ -184,8 +184,14 @@ func (a *Attrs) Delete(key string) {
 }
 
 // Clone returns a copy that shares nothing.
-func (a *Attrs) Clone() Attrs {
-	c := Attrs{entries: append([]attr(nil), a.entries...)}
+func (a *Attrs) Clone() Attrs { return a.cloneFor(0) }
+
+// cloneFor is Clone with room for some more attributes.
+func (a *Attrs) cloneFor(more int) Attrs {
+	if len(a.entries)+more == 0 {
+		return Attrs{}
+	}
+	c := Attrs{entries: append(make([]attr, 0, len(a.entries)+more), a.entries...)}
 	c.reindex()
 	return c
 }

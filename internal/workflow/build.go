@@ -161,7 +161,7 @@ func (b *builder) mention(s *statement, id string, sc *scope) (*Node, error) {
 	if err := b.count(s, sc.node.Len()); err != nil {
 		return nil, err
 	}
-	n := &Node{ID: id, Attrs: sc.node.Clone()}
+	n := &Node{ID: id, Attrs: sc.node.cloneFor(len(s.attrs))}
 	b.graph.AddNode(n)
 	if v, ok := n.Attrs.Get("class"); ok {
 		b.classesOf(n, v)
@@ -184,7 +184,7 @@ func (b *builder) edges(s *statement, sc *scope) error {
 		if err := b.count(s, sc.edge.Len()+len(s.attrs)); err != nil {
 			return err
 		}
-		attrs := sc.edge.Clone()
+		attrs := sc.edge.cloneFor(len(s.attrs))
 		setAll(&attrs, s.attrs)
 		b.graph.AddEdge(&Edge{
 			From: s.ids[i-1].text, To: s.ids[i].text, Attrs: attrs,

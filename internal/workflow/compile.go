@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
@@ -17,6 +18,7 @@ type CompileOptions struct {
 	Vars map[string]string
 
 	forClient bool // see CheckBundle
+	child     bool // of a manager loop: its own children are not looked at
 }
 
 // Compiled is a workflow ready to run, or as ready as its errors let it be.
@@ -68,7 +70,7 @@ func compile(b Bundle, opts CompileOptions, settings Settings) (*Compiled, []Dia
 		return nil, nil, err
 	}
 	c := &compiler{
-		graph: g, files: w.Files, settings: &settings, opts: opts, budget: maxCompiledText,
+		graph: g, bundle: b, files: w.Files, settings: &settings, opts: opts, budget: maxCompiledText,
 		sources: map[string]*Source{target: g.Source}, templates: map[string]loaded{}, goalless: map[*Node]bool{},
 	}
 	c.overrideGoal(b.Goal)
@@ -94,6 +96,7 @@ const maxCompiledText = 256 << 20
 
 type compiler struct {
 	graph     *Graph
+	bundle    Bundle
 	files     map[string]string
 	settings  *Settings
 	opts      CompileOptions
@@ -201,24 +204,25 @@ func (c *compiler) pathOf(at Position) string {
 // server the child gets no settings, inputs or variables of its parent, and an
 // undefined variable in it is an error.
 func (c *Compiled) Child(n *Node) (*Compiled, []Diagnostic, error) {
-	opts := CompileOptions{StrictVariables: true}
-	b := Bundle{Workflows: c.bundle.Workflows}
+	return compileChild(c.bundle, c.Path, n, CompileOptions{StrictVariables: true})
+}
+
+func compileChild(parent Bundle, parentPath string, n *Node, opts CompileOptions) (*Compiled, []Diagnostic, error) {
+	b := Bundle{Workflows: parent.Workflows}
 	if source, ok := n.Attrs.String("stack.child_dot_source"); ok {
-		b.Target = c.Path + "#" + n.ID
-		b.Workflows = map[string]BundleWorkflow{b.Target: {Source: source, Files: c.bundle.Workflows[c.bundle.Target].Files}}
-		for key, w := range c.bundle.Workflows {
-			b.Workflows[key] = w
-		}
+		b.Target = parentPath + "#" + n.ID
+		b.Workflows = maps.Clone(parent.Workflows)
+		b.Workflows[b.Target] = BundleWorkflow{Source: source, Files: parent.Workflows[parent.Target].Files}
 	} else {
 		reference, ok := n.Attrs.String("stack.child_workflow")
 		if !ok {
 			return nil, nil, fmt.Errorf("node %q names no child: set stack.child_workflow or stack.child_dot_source", n.ID)
 		}
-		from := c.Path
+		from := parentPath
 		if at := n.Attrs.At("stack.child_workflow"); at.Known() {
 			from = at.Source.Path
 		}
-		if b.Target, ok = c.bundle.child(from, reference); !ok {
+		if b.Target, ok = parent.child(from, reference); !ok {
 			return nil, nil, fmt.Errorf("node %q: the child workflow %q was not sent along with the run", n.ID, reference)
 		}
 	}

@@ -19,6 +19,7 @@ func (c *compiler) lint() {
 			rule(c)
 		}
 	}
+	c.ruleChildren() // compiles and lints in its turn, so it is in no table
 }
 
 // report adds a finding at a place, whose extent is the word or the string that

@@ -3,7 +3,7 @@ package workflow
 import "slices"
 
 // ownRules point at traps of the dialect that Fabro itself passes over in
-// silence. All but two are of severity info: the workflow means what it means on
+// silence. Warnings are for nodes that cannot do their work; infos for all else: the workflow means what it means on
 // a Fabro server too, only perhaps not what its author thinks.
 var ownRules = []func(*compiler){
 	(*compiler).ruleIgnoredValues,

@@ -29,10 +29,10 @@ func (k Kind) String() string {
 // meaningful.
 type Value struct {
 	Kind  Kind
+	Bool  bool
 	Str   string
 	Int   int64
 	Float float64
-	Bool  bool
 	Dur   time.Duration // never negative
 }
 
