@@ -19,6 +19,17 @@ test: ## every test, with the race detector
 	cd conformance/realclients && go vet ./... && go test -race -timeout 10m ./...
 	cd bench && go vet ./...
 
+FUZZTIME ?= 10m
+fuzz: ## each fuzz target for FUZZTIME
+	scripts/fuzz.sh $(FUZZTIME)
+
+REQUESTS ?= 1000000
+soak: build ## a million requests with cancels, bursts and a slow reader
+	go run ./scripts/soak -requests $(REQUESTS) -- $(BIN)/mcp-fixture
+
+conformance-official: build ## the official suite against the fixture server, where Node is present
+	scripts/conformance-official.sh
+
 bench: ## our engine and binary beside their peers, a quarter of an hour
 	cd bench && ./run.sh
 
