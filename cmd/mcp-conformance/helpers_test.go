@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -109,9 +108,7 @@ func running(pid string) bool {
 	if _, err := os.Stat("/proc/self"); err == nil {
 		return false // there is a /proc, and the process is not in it
 	}
-	var n int
-	fmt.Sscan(pid, &n)
-	return syscall.Kill(n, 0) == nil
+	return exec.Command("kill", "-0", pid).Run() == nil
 }
 
 // waitFor polls until done is satisfied, at most 30 s, and returns the last

@@ -175,7 +175,11 @@ func (b *Bridge) post(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case m.Method != "" && m.ID != nil:
 		if m.modern() {
-			if problem := headerProblem(r, m); problem != "" {
+			problem := headerProblem(r, m)
+			if problem == "" {
+				problem = c.paramProblem(r, m)
+			}
+			if problem != "" {
 				rpcError(w, http.StatusBadRequest, m.ID, -32020, problem)
 				return
 			}

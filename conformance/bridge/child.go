@@ -18,6 +18,9 @@ type child struct {
 	next    int64
 	open    []*exchange // in the order in which they were asked
 	streams []*outbox   // GET streams
+
+	tools   sync.Mutex               // protects headers
+	headers map[string][]headerParam // by tool; nil: to be asked for
 }
 
 // exchange is one request of an HTTP caller.
@@ -197,6 +200,9 @@ func (c *child) line(data []byte) {
 		c.reply(m)
 		return
 	}
+	if m.Method == "notifications/tools/list_changed" {
+		go c.forgetTools() // asking for tools waits for lines, so not from here
+	}
 	if m.ID == nil {
 		if id, ok := m.meta[subscriptionKey]; ok {
 			if x := c.find(unquote(id)); x != nil {
@@ -220,6 +226,12 @@ func (c *child) line(data []byte) {
 	case len(c.streams) > 0:
 		c.streams[0].put(item{data: m.compact()})
 	}
+}
+
+func (c *child) forgetTools() {
+	c.tools.Lock()
+	defer c.tools.Unlock()
+	c.headers = nil
 }
 
 func (c *child) reply(m *message) {

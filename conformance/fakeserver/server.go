@@ -30,6 +30,7 @@ const (
 	BadSchema   = "bad-schema"   // lists tools without an input schema
 	Crash       = "crash"        // ends at the first tools/call
 	LegacyOnly  = "legacy-only"  // knows no 2026-07-28
+	Pretty      = "pretty"       // writes each message over two lines
 	Child       = "child"        // starts a process that holds its pipes
 )
 
@@ -98,6 +99,9 @@ func (s *server) send(id json.RawMessage, member string, body any) {
 		panic(err)
 	}
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%q:%s}`, id, member, b)
+	if s.mode == Pretty {
+		line = fmt.Appendf(nil, "{\"jsonrpc\":\"2.0\",\"id\":%s,\n%q:%s}", id, member, b)
+	}
 	s.line(line)
 	if s.mode == Twice {
 		s.line(line)

@@ -78,6 +78,7 @@ type request struct {
 	filter    *strictjson.Value // of a listen
 	acked     bool
 	handle    bool // answered with a task, whose progress goes on
+	unclaimed bool // neither a session nor a claim says which revision it is of
 	invalid   bool // no valid request: its id need not fit the schema
 	logLevel  string
 	answered  bool
@@ -226,6 +227,7 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 	if j.session == "" && meta.Get(metaVersion) == nil && handshakeOnly[r.method] {
 		r.revision = handshakeOnlyRevision // a claim-less request of the older era, before any session
 	}
+	r.unclaimed = transcript.Modern(r.revision) && meta.Get(metaVersion) == nil
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
 		r.modern = transcript.Modern(claim)
 		if known(claim) {

@@ -78,6 +78,11 @@ func TestFrames(t *testing.T) {
 < {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"t"}}}
 < {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
 			[]string{"subs.ack.first", "subs.filter.only-requested", "subs.id.value", "jsonrpc.no-unsolicited-notifications"}},
+		{"neither session nor claim", "2026-07-28", `> {"jsonrpc":"2.0","id":1,"method":"ping"}
+< {"jsonrpc":"2.0","id":1,"result":{}}`, nil},
+		{"a task's progress goes on", "2025-11-25", strings.ReplaceAll(session, "2025-06-18", "2025-11-25") + `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","task":{},"_meta":{"progressToken":0}}}
+< {"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":1}}}
+< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1}}`, nil},
 		{"retired codes", "2026-07-28", `> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"x",` + meta + `}}
 < {"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}`, []string{"jsonrpc.codes.32002-retired"}},
 		{"logs nobody asked for", "2026-07-28", `> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + meta + `}}

@@ -201,7 +201,7 @@ func (j *Judge) content(f *Frame, v *strictjson.Value, r *request) {
 		return
 	}
 	set := schemas(f.Revision)
-	if set == nil || r.invalid {
+	if set == nil || r.invalid || r.unclaimed {
 		return
 	}
 	if err := set.Response(r.method, f.Raw); err != nil {

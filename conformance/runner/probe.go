@@ -32,6 +32,7 @@ type Offer struct {
 	Templates    []*strictjson.Value
 
 	inspected []*report.Case
+	garbled   *report.Case // what the judge found while asking
 }
 
 // probeAll asks at every revision that the jobs need, all at once, so that a
@@ -67,8 +68,9 @@ func probeAll(ctx context.Context, cfg *Config, jobs []job) map[string]*Offer {
 func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
 	o := &Offer{Revision: rev, Pages: map[string][]*strictjson.Value{}, Endless: map[string]bool{}}
 	t := &transcript.Transcript{Path: "probe", Title: "what the server offers"}
-	p := newPlayer(ctx, cfg, job{t, rev}, &report.Case{})
-	defer p.end()
+	c := &report.Case{Name: t.Path, Title: "asked what it speaks, the server answers with clean messages", Revision: rev, Requirements: []string{"framing.stdout-only-mcp"}}
+	p := newPlayer(ctx, cfg, job{t, rev}, c)
+	defer func() { p.end(); o.garbled = c }()
 	w, err := p.running("main")
 	if err != nil {
 		o.Why = err.Error()

@@ -151,8 +151,16 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 func inspected(offers map[string]*Offer) []*report.Case {
 	var out []*report.Case
 	for _, rev := range transcript.Revisions {
-		if o := offers[rev]; o != nil {
-			out = append(out, o.inspected...)
+		o := offers[rev]
+		if o == nil {
+			continue
+		}
+		out = append(out, o.inspected...)
+		// A server that is broken must not look like one that speaks nothing.
+		if c := o.garbled; c != nil && !o.Spoken {
+			if c.Settle(); c.Outcome == report.Fail {
+				out = append(out, c)
+			}
 		}
 	}
 	return out

@@ -189,6 +189,7 @@ func TestFaults(t *testing.T) {
 		{fakeserver.HangCall, callEcho, report.Fail, "", "unanswered: tools/call (id 1)"},
 		{fakeserver.IgnoreTerm, callEcho, report.Pass, "", ""},
 		{fakeserver.Child, callEcho, report.Pass, "", ""},
+		{fakeserver.Pretty, callEcho, report.Fail, "framing.stdout-only-mcp", ""},
 		{fakeserver.LegacyOnly, listTools, report.NotCovered, "", ""},
 		{"", strings.Replace(callEcho, "open", "needs: tool nope\n\nopen", 1), report.Untestable, "", ""},
 		{"", strings.Replace(callEcho, "open", "needs: capability prompts\n\nopen", 1), report.NotCovered, "", ""},
