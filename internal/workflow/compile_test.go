@@ -3,6 +3,7 @@ package workflow
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -308,5 +309,24 @@ func TestTemplateBombs(t *testing.T) {
 	_, list := compileText(t, frame(`goal="@last.md" `+script), map[string]string{"last.md": strings.Repeat("x", 100_000)}, CompileOptions{}, Args{})
 	if len(list) != 1 || list[0].Rule != "size_limit" {
 		t.Errorf("%v", findings(list, true))
+	}
+}
+
+// The example of docs/workflows.md is clean.
+func TestDocumentedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/workflows.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```\n")
+	src, _, _ := strings.Cut(rest, "```")
+	_, list := compileText(t, src, map[string]string{"prompts/notes.md": "Write notes for {{ goal }}."}, CompileOptions{StrictVariables: true}, Args{Inputs: []string{"version=1.2"}})
+	if len(list) > 0 {
+		t.Error(FormatDiagnostics(list))
+	}
+	for _, rule := range []string{"ignored_value", "diamond_own_outcome", "default_choice_without_timeout", "edge_attribute_ignored", "exit_not_terminal", "parallel_branch_goal_gate", "goal_missing", "child_workflow", "template_unsupported"} {
+		if !strings.Contains(string(page), "`"+rule+"`") {
+			t.Errorf("docs/workflows.md does not name %s", rule)
+		}
 	}
 }
