@@ -79,22 +79,20 @@ func (c *Client) Attach(ctx context.Context, id string, since int64, each func(w
 		if next > before {
 			failures, idle = 0, 0
 		}
-		if err != nil && !resumable(err) {
-			return err
+		var run *wire.Run
+		if err == nil {
+			// An orderly end: the run has ended, or it is not active (any more, or yet).
+			run, err = c.GetRun(ctx, id)
 		}
 		if err != nil {
-			if failures++; failures >= attachFailures {
+			failures++
+			if failures >= attachFailures || !resumable(err) {
 				return err
 			}
 			if !sleep(ctx, c.pause(err, failures)) {
 				return ctx.Err()
 			}
 			continue
-		}
-		// An orderly end: the run has ended, or it is not active (any more, or yet).
-		run, err := c.GetRun(ctx, id)
-		if err != nil {
-			return err
 		}
 		switch terminal := run.Lifecycle.Status.Terminal(); {
 		case terminal && (ended || next == before):

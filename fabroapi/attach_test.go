@@ -59,6 +59,9 @@ func TestAttach(t *testing.T) {
 			},
 			func(w http.ResponseWriter, since int64) { sse(w, since-2, 4, "run.failed") },
 		}, []string{"failed"}, []int64{1, 2, 3, 4}, ""},
+		{"a busy server when the stream has ended", 1, []script{
+			func(w http.ResponseWriter, since int64) { sse(w, since, 3, "run.completed") },
+		}, []string{"503", "503", "503", "succeeded"}, []int64{1, 2, 3}, ""},
 		{"half a line is no event", 1, []script{
 			func(w http.ResponseWriter, since int64) { sse(w, 1, 1, ""); fmt.Fprint(w, `data: {"seq":2,"ev`) },
 			func(w http.ResponseWriter, since int64) { sse(w, since, 2, "run.completed") },
@@ -106,6 +109,10 @@ func TestAttach(t *testing.T) {
 				default:
 					run := sampleRun()
 					run.Lifecycle.Status.Kind = test.status[min(int(asked.Add(1)), len(test.status))-1]
+					if run.Lifecycle.Status.Kind == "503" {
+						w.WriteHeader(http.StatusServiceUnavailable)
+						return
+					}
 					writeJSON(w, 200, run)
 				}
 			}))
@@ -152,5 +159,36 @@ func TestAttachCallback(t *testing.T) {
 		if err != enough || !slices.Equal(got, []int64{1, 2, 3}) {
 			t.Errorf("%s: %v, %v", name, err, got)
 		}
+	}
+}
+
+// TestSlowCallback: what the callback takes is not counted as the server's
+// silence.
+func TestSlowCallback(t *testing.T) {
+	var connections atomic.Int64
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		sse(w, 1, 1, "")
+		select {
+		case <-release:
+			sse(w, 2, 2, "")
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	const patience = 400 * time.Millisecond
+	client := newClient(t, server.URL, fabroapi.Options{StreamTimeout: patience})
+	var got []int64
+	err := client.AttachAll(t.Context(), nil, func(event wire.EventEnvelope) error {
+		if got = append(got, event.Seq); event.Seq == 1 {
+			<-time.After(2 * patience)
+			close(release)
+		}
+		return nil
+	})
+	if err != fabroapi.ErrStreamEnded || !slices.Equal(got, []int64{1, 2}) || connections.Load() != 1 {
+		t.Errorf("%v, %v, %d connections", err, got, connections.Load())
 	}
 }

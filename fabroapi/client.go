@@ -301,6 +301,7 @@ func (c *Client) send(ctx context.Context, r request, token string, read func(*h
 	}
 	bounded := &boundedBody{body: resp.Body, left: limit, unbounded: limit == 0, silence: silence}
 	bounded.timer = time.AfterFunc(silence, func() { cancel(&timeoutError{what: what, after: silence}) })
+	bounded.timer.Stop()
 	defer bounded.timer.Stop()
 	if !r.stream {
 		whole := wholeAnswer * c.opts.Timeout
@@ -341,6 +342,9 @@ func (c *Client) transportError(caller, ctx context.Context, r request, token st
 	if caller.Err() == nil {
 		e.advice = c.reachAdvice()
 	}
+	if !r.safe && r.method != http.MethodGet && !neverSent(err) {
+		e.advice = strings.TrimPrefix(e.advice+". The request may have been carried out all the same: look before you repeat it", ". ")
+	}
 	return e
 }
 
@@ -348,7 +352,8 @@ func (c *Client) transportError(caller, ctx context.Context, r request, token st
 // too likely to be a part of any sentence.
 const minSecret = 7
 
-// boundedBody reads an answer with a limit on size and on silence.
+// boundedBody reads an answer with a limit on size and on silence. Only the time
+// spent waiting for the server counts, not what the reader does in between.
 type boundedBody struct {
 	body      io.ReadCloser
 	left      int64
@@ -358,8 +363,9 @@ type boundedBody struct {
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.body.Read(p)
 	b.timer.Reset(b.silence)
+	n, err := b.body.Read(p)
+	b.timer.Stop()
 	if b.unbounded {
 		return n, err
 	}

@@ -126,6 +126,13 @@ func notListening(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
+// neverSent reports whether a request failed before there was a connection.
+func neverSent(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &dns) || notListening(err)
+}
+
 // revive starts the embedded server again, unless somebody did since the request
 // was made, and reports whether to repeat the request. For another server it
 // tells the connector that this one is gone.
