@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // Location is a workflow on disk. Paths are absolute and lexically clean.
@@ -185,18 +183,11 @@ func graphOf(config string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var file struct {
-		Workflow struct {
-			Graph *string `toml:"graph"`
-		} `toml:"workflow"`
-	}
-	if err := toml.Unmarshal([]byte(source), &file); err != nil {
-		e := &SettingsError{Path: config, Message: "Failed to parse run config TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
-		var decode *toml.DecodeError
-		if errors.As(err, &decode) {
-			e.Line, e.Column = decode.Position()
-		}
-		return "", e
+	file, err := parseSettings(config, source, false)
+	var fault *SettingsError
+	if errors.As(err, &fault) {
+		fault.Message = "Failed to parse run config TOML: " + fault.Message
+		return "", fault
 	}
 	graph := "workflow.fabro"
 	if file.Workflow.Graph != nil {

@@ -101,6 +101,13 @@ func TestLocate(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+	t.Run("a toml of the old form", func(t *testing.T) {
+		old := tree(t, map[string]string{"run.toml": "version = 1\ngraph = \"w.fabro\"\n", "w.fabro": smallGraph})
+		_, err := Locate("run.toml", old, "")
+		if err == nil || !strings.Contains(err.Error(), "use `_version`, not `version`") {
+			t.Errorf("error %v", err)
+		}
+	})
 	t.Run("an empty project", func(t *testing.T) {
 		empty := tree(t, map[string]string{".fabro/project.toml": ""})
 		_, err := Locate("x", empty, "")
