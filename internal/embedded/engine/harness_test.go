@@ -386,7 +386,9 @@ func (tr *trial) wait() (Result, []line) {
 	tr.t.Helper()
 	select {
 	case result := <-tr.ended:
-		return result, tr.journal.lines(tr.t)
+		all := tr.journal.lines(tr.t)
+		checkInvariants(tr.t, result, all)
+		return result, all
 	case <-tr.t.Context().Done():
 		tr.t.Fatal("the run does not end")
 		panic("unreachable")

@@ -15,7 +15,7 @@ const (
 	defaultCycles = 1000
 
 	// maxDepth is how deep workflows may run each other.
-	maxDepth = 16
+	maxDepth = 8
 )
 
 // errChildStopped is the cause with which a manager ends its child.

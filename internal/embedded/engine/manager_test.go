@@ -137,7 +137,7 @@ func TestManagerOfItself(t *testing.T) {
 	tr := trialOf(t, family(t, "", `again [shape=house, stack.child_workflow="./child.fabro"] start -> again -> exit`))
 	result, got := tr.run()
 	f := only(got, "stage.failed")
-	if status(result) != "succeeded(completed)" || len(f) == 0 || f[0].Props["failure"].(map[string]any)["message"] != "Workflows run each other more than 16 deep" {
+	if status(result) != "succeeded(completed)" || len(f) == 0 || f[0].Props["failure"].(map[string]any)["message"] != "Workflows run each other more than 8 deep" {
 		t.Errorf("%s %v", status(result), f)
 	}
 }

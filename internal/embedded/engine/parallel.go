@@ -18,6 +18,9 @@ const (
 
 	// maxItems is how many items for_each takes.
 	maxItems = 1000
+
+	// maxForks is how deep forks may be branches of forks. Without a limit one that leads to itself would never end.
+	maxForks = 4
 )
 
 // An item is one element that a for_each branch works on.
@@ -97,6 +100,9 @@ func itemLabel(value any, index int) string {
 // back from them but their results. It waits for all of them; then the run goes on at the node that every branch leads
 // to.
 func (s *stage) parallel(ctx context.Context) (*Outcome, error) {
+	if s.forks >= maxForks {
+		return failedWith(Deterministic, fmt.Sprintf("Parallel nodes are branches of each other more than %d deep", maxForks)), nil
+	}
 	list, refused := s.branches(ctx)
 	if refused != nil {
 		return refused, nil
@@ -246,7 +252,7 @@ func (s *stage) runBranch(ctx context.Context, b branch) (branchResult, work, er
 	child := &stage{
 		w: s.w, r: s.r, node: b.target, id: stageID(b.target.ID, ordinal), ordinal: ordinal, visit: s.visit, resumedFrom: resumedFrom,
 		policy: policyOf(s.w.graph, b.target), ctx: s.ctx.fork(), begin: s.r.clock.Now(),
-		group: s.id, branch: fmt.Sprintf("%s:%d", s.id, b.index), item: b.item,
+		group: s.id, branch: fmt.Sprintf("%s:%d", s.id, b.index), item: b.item, forks: s.forks + 1,
 	}
 	label := ""
 	if b.item != nil {

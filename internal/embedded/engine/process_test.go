@@ -300,6 +300,7 @@ func TestPathOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"my-agent", "./my-agent"} {
+		tr.journal = newMemory()
 		tr.spec.AgentCommand = []string{command}
 		tr.spec.Env = append(tr.spec.Env, "PATH="+tr.spec.Cwd+":/bin:/usr/bin")
 		_, got := tr.run()

@@ -27,6 +27,7 @@ type stage struct {
 
 	group, branch string // of parallel branches
 	item          *item  // of for_each branches
+	forks         int    // how many parallel nodes it is a branch of
 
 	begin           time.Time
 	tool, inference time.Duration

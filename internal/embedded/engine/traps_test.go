@@ -146,6 +146,11 @@ func TestTraps(t *testing.T) {
 			order: "start fork (b) (a) a exit", status: "succeeded(completed)",
 		},
 		{
+			name:  "a fork that leads to itself comes to an end",
+			graph: frame(`fork [shape=component, max_visits=1] start -> fork -> fork`),
+			order: "start fork (fork) (fork) (fork) (fork)", status: `failed(workflow_error): node "fork" visited 1 times (node limit 1); run is stuck in a cycle`,
+		},
+		{
 			name: "edges of a fork ignore conditions",
 			graph: frame(`fork [shape=component, max_parallel=1] a [script="true"] b [script="true"]
   start -> fork; fork -> a [condition="outcome=failed"]; fork -> b; a -> exit; b -> exit`),

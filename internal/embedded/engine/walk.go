@@ -145,7 +145,13 @@ func (w *walk) announce(ctx context.Context) error {
 		Name string `json:"name"`
 		Goal string `json:"goal,omitempty"`
 	}{w.graph.Name, w.compiled.Goal}
-	return w.r.append(ctx, Event{Name: "run.started", Properties: started}, Event{Name: "run.running", Properties: none{}})
+	w.r.gate.Lock()
+	defer w.r.gate.Unlock()
+	events := []Event{{Name: "run.started", Properties: started}}
+	if w.r.open == 0 { // a child that starts beside an open question must not hide that the run is blocked
+		events = append(events, Event{Name: "run.running", Properties: none{}})
+	}
+	return w.r.append(ctx, events...)
 }
 
 // step executes the node the walk is at and moves on.
