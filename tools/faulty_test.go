@@ -18,46 +18,48 @@ var faults = []struct {
 	fault func(w http.ResponseWriter, r *http.Request) bool
 	// say is a part of what the error must say.
 	say string
+	// hangs: only a time-out ends it.
+	hangs bool
 }{
 	{"500", func(w http.ResponseWriter, _ *http.Request) bool {
 		refuse(w, 500, "", "database is locked")
 		return true
-	}, "database is locked"},
-	{"500 without a body", func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true }, "500"},
+	}, "database is locked", false},
+	{"500 without a body", func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true }, "500", false},
 	{"401", func(w http.ResponseWriter, _ *http.Request) bool {
 		refuse(w, 401, "unauthorized", "Authentication required.")
 		return true
-	}, "fabro auth login"},
-	{"404", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 404, "", "Run not found."); return true }, "not found"},
-	{"501", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 501, "", "Not implemented."); return true }, "Not implemented"},
-	{"429", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 429, "", "Slow down."); return true }, "Slow down"},
+	}, "fabro auth login", false},
+	{"404", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 404, "", "Run not found."); return true }, "not found", false},
+	{"501", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 501, "", "Not implemented."); return true }, "Not implemented", false},
+	{"429", func(w http.ResponseWriter, _ *http.Request) bool { refuse(w, 429, "", "Slow down."); return true }, "Slow down", false},
 	{"a web page", func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "text/html")
 		w.Write([]byte("<html>Welcome</html>"))
 		return true
-	}, ""},
-	{"wrong JSON", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`["unexpected"]`)); return true }, ""},
-	{"half of the JSON", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`{"id":"01`)); return true }, ""},
-	{"an empty answer", func(http.ResponseWriter, *http.Request) bool { return true }, ""},
-	{"an empty object", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`{}`)); return true }, ""},
+	}, "", false},
+	{"wrong JSON", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`["unexpected"]`)); return true }, "", false},
+	{"half of the JSON", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`{"id":"01`)); return true }, "", false},
+	{"an empty answer", func(http.ResponseWriter, *http.Request) bool { return true }, "", false},
+	{"an empty object", func(w http.ResponseWriter, _ *http.Request) bool { w.Write([]byte(`{}`)); return true }, "", false},
 	{"closed in the middle", func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Length", "1000")
 		w.Write([]byte(`{"id":`))
 		panic(http.ErrAbortHandler)
-	}, ""},
-	{"closed at once", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, ""},
+	}, "", false},
+	{"closed at once", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, "", false},
 	{"no answer", func(_ http.ResponseWriter, r *http.Request) bool {
 		io.Copy(io.Discard, r.Body) // a server learns that a client is gone only then
 		<-r.Context().Done()
 		return true
-	}, ""},
+	}, "", true},
 	{"an answer that stops", func(w http.ResponseWriter, r *http.Request) bool {
 		io.Copy(io.Discard, r.Body)
 		w.Write([]byte(`{"id":`))
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 		return true
-	}, ""},
+	}, "", true},
 }
 
 // TestFaultyAPI lets every fault meet every tool, at its first request and at those
@@ -105,12 +107,16 @@ func TestFaultyAPI(t *testing.T) {
 					}
 					return fault.fault(w, r)
 				}
+				patience := time.Minute
+				if fault.hangs {
+					patience = 300 * time.Millisecond
+				}
 				connect := func(context.Context) (*fabroapi.Client, error) {
 					target, err := fabroapi.ParseTarget(api.server.URL)
 					if err != nil {
 						return nil, err
 					}
-					return fabroapi.NewClient(fabroapi.Options{Target: target, NoProxy: true, Timeout: 100 * time.Millisecond, StreamTimeout: 100 * time.Millisecond,
+					return fabroapi.NewClient(fabroapi.Options{Target: target, NoProxy: true, Timeout: patience, StreamTimeout: patience,
 						Backoff: func(int) time.Duration { return time.Millisecond }})
 				}
 				s := open(t, Config{Connect: connect, Env: env, Cwd: project, Toolsets: []string{"runs", "insight"}}, rev2607, nil)
@@ -135,6 +141,7 @@ func TestFaultyAPI(t *testing.T) {
 				api.mu.Lock()
 				api.fault = nil
 				api.mu.Unlock()
+				patience = time.Minute // no call is under way
 				if r := s.call(nameGet, `{"run_id":"`+run.ID+`"}`); r.failed() {
 					t.Errorf("after the faults: %s", r.text())
 				}
