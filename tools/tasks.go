@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"fabro-mcp/fabroapi"
@@ -23,7 +24,12 @@ const (
 // waits for, so every process that has the key of sealed state can answer for it.
 // Only what cannot be derived is stored: that a task was cancelled, and its final
 // result.
-type gatherTasks struct{ host *host }
+type gatherTasks struct {
+	host *host
+
+	mu      sync.Mutex      // protects watched
+	watched map[string]bool // tasks whose changes are announced, by id
+}
 
 // CreateTask makes a task of a gather. What keeps it from becoming one (arguments
 // that are wrong or missing, runs that do not exist) the call itself says better.
@@ -64,6 +70,7 @@ func (t *gatherTasks) CreateTask(ctx context.Context, call *protocol.ToolCall, t
 	view := &taskView{spec: spec, id: id, f: newFollower(client, distinct(runs), t.host.now)}
 	task := view.task(protocol.TaskWorking)
 	task.StatusMessage = statusLine(view.f.runs)
+	t.watch(id, spec, client)
 	return task, nil
 }
 
@@ -125,6 +132,7 @@ func (t *gatherTasks) GetTask(ctx context.Context, id string, x *protocol.Exchan
 	if ended := view.endedBy(t.host.now(), canAskTask(x, t.host)); ended != "" {
 		return t.complete(view, ended, nil)
 	}
+	t.watch(id, view.spec, client) // a task of another process, too
 	open := questionsOf(view.f.runs)
 	if len(open) > 0 && canAskTask(x, t.host) {
 		task := view.task(protocol.TaskInputRequired)

@@ -211,3 +211,40 @@ func TestCoreTask(t *testing.T) {
 		t.Errorf("%v, %d forms", got, len(s.forms()))
 	}
 }
+
+// TestTaskNotifies: who listens to a task hears of the question and of the end.
+func TestTaskNotifies(t *testing.T) {
+	api := newFakeAPI(t)
+	endOnAnswer(api)
+	run := api.add(wire.StatusRunning)
+	s := open(t, Config{Connect: api.connect}, rev2607, accept(nil)).withTasks()
+	id := s.startTask(`{"run_ids":["` + run.ID + `"]}`)
+	s.begin("subscriptions/listen", map[string]any{"notifications": map[string]any{"taskIds": []string{id}}})
+	api.waitFor(t, run.ID+"/attach")
+	until := func(status string) {
+		t.Helper()
+		deadline := time.After(20 * time.Second)
+		for {
+			select {
+			case <-s.noted:
+			case <-deadline:
+				t.Fatalf("no notification of %s", status)
+			}
+			s.mu.Lock()
+			last := s.notes[len(s.notes)-1]
+			s.mu.Unlock()
+			if params, _ := last["params"].(map[string]any); last["method"] == "notifications/tasks" && params["status"] == status {
+				return
+			}
+		}
+	}
+	select { // the listen is acknowledged before anything else is told
+	case <-s.noted:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the listen was not acknowledged")
+	}
+	api.ask(run, deployQuestion())
+	until("input_required")
+	s.request("tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{"q1": map[string]any{"action": "accept", "content": map[string]any{"answer": "A"}}}})
+	until("completed")
+}

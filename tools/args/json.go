@@ -120,8 +120,20 @@ func show(value json.RawMessage) string {
 	return article + kind + " " + text
 }
 
-// quote appends s as a JSON string without escaping <, > and &.
+// quote appends s as a JSON string without escaping <, > and &. Most strings here
+// need no escaping at all.
 func quote(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+			return quoteSlow(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+func quoteSlow(b []byte, s string) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)

@@ -10,7 +10,7 @@ import (
 // title, description, properties, required and additionalProperties, because
 // hosts refuse more there.
 func (f Fields) Schema(description string) json.RawMessage {
-	b := append([]byte(nil), `{"$schema":"https://json-schema.org/draft/2020-12/schema"`...)
+	b := append(make([]byte, 0, 4096), `{"$schema":"https://json-schema.org/draft/2020-12/schema"`...)
 	if description != "" {
 		b = append(b, `,"description":`...)
 		b = quote(b, description)
