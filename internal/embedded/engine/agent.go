@@ -214,7 +214,7 @@ func (s *stage) askAgent(ctx context.Context, input string) (string, *Outcome, t
 	case errors.Is(err, exec.ErrNotFound):
 		return "", nil, 0, fatal(fmt.Sprintf("the agent command %q is not to be found", name))
 	case err != nil:
-		return "", nil, 0, retryable("Cannot run the agent command: " + err.Error())
+		return "", nil, 0, notStarted("Cannot run the agent command: ", err)
 	case end.stopped && errors.Is(context.Cause(ctx), errTimeout):
 		return "", nil, end.duration, errAborted
 	case end.stopped:

@@ -114,7 +114,7 @@ func (s *stage) command(ctx context.Context) (*Outcome, error) {
 		return nil, fatal(err.Error())
 	}
 	if err := s.emit(ctx, "command.started", started); err != nil {
-		return nil, errors.Join(err, log.abandon())
+		return nil, errors.Join(err, log.close())
 	}
 	bounded, stop := s.r.withTimeout(ctx, timeout)
 	end, err := s.r.procs.run(bounded, process{
@@ -123,12 +123,22 @@ func (s *stage) command(ctx context.Context) (*Outcome, error) {
 	})
 	stop()
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, errors.Join(fatal("command stages need bash, which is not to be found in PATH"), log.abandon())
+		return nil, errors.Join(fatal("command stages need bash, which is not to be found in PATH"), log.close())
 	}
 	if err != nil {
-		return nil, errors.Join(retryable("Cannot run the script: "+err.Error()), log.abandon())
+		return nil, errors.Join(notStarted("Cannot run the script: ", err), log.close())
 	}
 	return s.commandEnded(ctx, c, log, end, timeout, context.Cause(bounded))
+}
+
+// notStarted is the error of a process that could not be started, which another attempt may mend, unless it is one that
+// ends the run.
+func notStarted(what string, err error) error {
+	var end *fatalError
+	if errors.As(err, &end) {
+		return err
+	}
+	return retryable(what + err.Error())
 }
 
 // commandEnded puts the end of a command on record and makes an outcome of it.

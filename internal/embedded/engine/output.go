@@ -115,8 +115,8 @@ func (o *output) finish() (text string, total int64, err error) {
 	return strings.ToValidUTF8(string(kept), "\uFFFD"), o.total, nil
 }
 
-// abandon closes the file of an execution that never began to write.
-func (o *output) abandon() error {
+// close ends the collection without a look at the text.
+func (o *output) close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true

@@ -72,7 +72,7 @@ func (r *runner) prepareStep(ctx context.Context, index int, step workflow.Prepa
 		argv: argv, dir: r.workDir, stdout: log, stderr: stderr,
 		env: append(commandEnv(r.spec.Env, r.spec.Compiled.Settings.Environment.Env), commandEnv(nil, step.Env)...),
 	})
-	err = errors.Join(err, log.abandon())
+	err = errors.Join(err, log.close())
 	code, problem := end.code, ""
 	switch {
 	case err != nil:

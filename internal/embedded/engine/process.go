@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -55,7 +54,8 @@ type lingering struct {
 	drained []<-chan struct{}
 }
 
-// run starts p and waits for its end. An error means that it could not be started.
+// run starts p and waits for its end. An error means that it could not be started; it ends the run when it says that the
+// process could not be put on record, as on a full disk.
 func (ps *processes) run(ctx context.Context, p process) (exit, error) {
 	path, err := lookPath(p.argv[0], p.dir, p.env)
 	if err != nil {
@@ -129,7 +129,7 @@ func (ps *processes) run(ctx context.Context, p process) (exit, error) {
 		_ = cmd.Wait() // killed by us; how it ended says nothing
 		g.release()
 		closeAll(ours)
-		return exit{}, fmt.Errorf("cannot take charge of the process: %w", err)
+		return exit{}, fatal("cannot take charge of a process: " + err.Error())
 	}
 	fed := make(chan struct{})
 	if feed == nil {

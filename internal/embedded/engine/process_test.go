@@ -310,6 +310,33 @@ func TestPathOfTheRun(t *testing.T) {
 	}
 }
 
+// A process that cannot be put on record does not run, and a full disk ends the run with a sentence.
+func TestDiskTrouble(t *testing.T) {
+	tr := newTrial(t, frame(`a [script="touch ran"] start -> a -> exit`))
+	if err := os.MkdirAll(recordPath(tr.spec.RunDir), 0o700); err != nil { // a directory in the record's place
+		t.Fatal(err)
+	}
+	result, _ := tr.run()
+	if !strings.HasPrefix(status(result), "failed(workflow_error): cannot take charge of a process: open ") {
+		t.Error(status(result))
+	}
+	if _, err := os.Stat(filepath.Join(tr.spec.Cwd, "ran")); err == nil {
+		t.Error("it ran all the same")
+	}
+
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full on this system to stand for a full disk")
+	}
+	tr = newTrial(t, frame(`a [script="echo x; echo y"] start -> a -> exit`))
+	log := StageLogPath(tr.spec.RunDir, "a@1")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o700), os.Symlink("/dev/full", log)); err != nil {
+		t.Fatal(err)
+	}
+	if result, _ := tr.run(); !strings.HasPrefix(status(result), "failed(workflow_error): cannot write the stage's log: ") || !strings.HasSuffix(status(result), "no space left on device") {
+		t.Error(status(result))
+	}
+}
+
 func TestWorkingDirectoryMissing(t *testing.T) {
 	tr := newTrial(t, frame(`a [script="true"] start -> a -> exit`))
 	tr.spec.Cwd = filepath.Join(tr.spec.Cwd, "gone")

@@ -144,9 +144,8 @@ func (s *stage) attempt(ctx context.Context) (outcome *Outcome, again bool, err 
 	case errors.Is(err, errAborted) && deadline.expired():
 		message := fmt.Sprintf("handler timed out after %dms", deadline.limit.Milliseconds())
 		outcome = failed(&Failure{Message: message, Category: TransientInfra, SystemActor: wire.SystemTimeout})
-		outcome.inference = s.r.clock.Now().Sub(began)
-		if !s.node.LLM() {
-			outcome.inference = 0
+		if s.node.LLM() {
+			outcome.inference = s.r.clock.Now().Sub(began)
 		}
 		again = true
 	default:
