@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/embedded/engine"
@@ -48,8 +49,47 @@ func (m *Manager) Events(ctx context.Context, id string, q PageQuery) (page []Ev
 	if more = len(recs) > q.Limit; more {
 		recs = recs[:q.Limit]
 	}
-	page, err = m.complete(ctx, num, recs)
-	return page, more, err
+	if q.Desc {
+		slices.Reverse(recs)
+	}
+	rd := m.takeReader(num, recs)
+	if page, err = rd.complete(ctx, recs); err != nil {
+		return nil, false, err
+	}
+	m.keepReader(rd)
+	if q.Desc {
+		slices.Reverse(page)
+	}
+	return page, more, nil
+}
+
+// keptReaders is how many readers are kept for clients that read on page by page.
+const keptReaders = 4
+
+// takeReader returns a kept reader that stands closely before recs, or a new one.
+func (m *Manager) takeReader(num int64, recs []store.Record) *reader {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, rd := range m.readers {
+		if len(recs) > 0 && rd.num == num && rd.at < recs[0].Seq && rd.at+readPage >= recs[0].Seq {
+			m.readers = slices.Delete(m.readers, i, i+1)
+			return rd
+		}
+	}
+	return &reader{m: m, num: num}
+}
+
+// keepReader gives a reader back for the next page.
+func (m *Manager) keepReader(rd *reader) {
+	if rd.at == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.readers) == keptReaders {
+		m.readers = slices.Delete(m.readers, 0, 1)
+	}
+	m.readers = append(m.readers, rd)
 }
 
 // number is the store's number of a run.
@@ -62,66 +102,69 @@ func (m *Manager) number(ctx context.Context, id string) (int64, error) {
 	return r.num, nil
 }
 
-func (m *Manager) events(ctx context.Context, num, since int64, limit int) ([]Event, error) {
-	recs, err := m.store.Events(ctx, num, since, limit)
-	if err != nil {
-		return nil, err
-	}
-	return m.complete(ctx, num, recs)
+// reader renders a run's events in ascending order. It remembers the state it has read its way to, so that reading on costs nothing twice.
+type reader struct {
+	m    *Manager
+	num  int64
+	fold engine.Fold
+	at   int64 // events up to here are in fold; 0: none
 }
 
-// complete renders the events whose state is stored as changes. The changes before the first of them, and those a page skips, are read from the
-// last base on. The order of recs is kept, whether it is ascending or descending.
-func (m *Manager) complete(ctx context.Context, num int64, recs []store.Record) ([]Event, error) {
+// complete renders the events whose state is stored as changes; the ones the caller skipped, and those since the last base, are read from the store.
+// Records must be in ascending order, and above what was read before.
+func (rd *reader) complete(ctx context.Context, recs []store.Record) ([]Event, error) {
 	out := make([]Event, len(recs))
-	first, last := int64(0), int64(0)
 	for i := range recs {
 		out[i] = Event{Seq: recs[i].Seq, Name: recs[i].Name, JSON: recs[i].Body}
-		if recs[i].State != store.NoState {
-			seq := recs[i].Seq
-			if first == 0 || seq < first {
-				first = seq
-			}
-			last = max(last, seq)
-		}
-	}
-	if first == 0 {
-		return out, nil
-	}
-	base, err := m.store.BaseBefore(ctx, num, first)
-	if err != nil {
-		return nil, err
-	}
-	states, err := m.store.StateEvents(ctx, num, base, last+1)
-	if err != nil {
-		return nil, err
-	}
-	wanted := make(map[int64]int, len(recs))
-	for i := range recs {
-		if recs[i].State != store.NoState {
-			wanted[recs[i].Seq] = i
-		}
-	}
-	var fold engine.Fold
-	for _, rec := range states {
-		h, properties, ok := splitEvent(rec.Body)
-		if !ok {
-			return nil, fmt.Errorf("stored event %d has no properties", rec.Seq)
-		}
-		i, show := wanted[rec.Seq]
-		if !show {
-			if err := fold.Observe(rec.Name, properties); err != nil {
-				return nil, err
-			}
+		if recs[i].State == store.NoState {
 			continue
 		}
-		full, err := fold.Render(rec.Name, properties)
+		seq := recs[i].Seq
+		// From where the state is needed: after the last event in fold, or at the last base if that is later or nothing was read.
+		if rd.at == 0 {
+			base, err := rd.m.store.BaseBefore(ctx, rd.num, seq)
+			if err != nil {
+				return nil, err
+			}
+			rd.at = base - 1
+		}
+		contiguous := i > 0 && recs[i-1].Seq == seq-1 && rd.at >= recs[i-1].Seq
+		if !contiguous && rd.at < seq-1 {
+			if err := rd.observe(ctx, seq); err != nil {
+				return nil, err
+			}
+		}
+		h, properties, ok := splitEvent(recs[i].Body)
+		if !ok {
+			return nil, fmt.Errorf("stored event %d has no properties", seq)
+		}
+		full, err := rd.fold.Render(recs[i].Name, properties)
 		if err != nil {
 			return nil, err
 		}
 		out[i].JSON = joinEvent(h, full)
+		rd.at = seq
 	}
 	return out, nil
+}
+
+// observe reads the changes of state between rd.at and to.
+func (rd *reader) observe(ctx context.Context, to int64) error {
+	states, err := rd.m.store.StateEvents(ctx, rd.num, rd.at+1, to)
+	if err != nil {
+		return err
+	}
+	for _, rec := range states {
+		_, properties, ok := splitEvent(rec.Body)
+		if !ok {
+			return fmt.Errorf("stored event %d has no properties", rec.Seq)
+		}
+		if err := rd.fold.Observe(rec.Name, properties); err != nil {
+			return err
+		}
+	}
+	rd.at = to - 1
+	return nil
 }
 
 // readPage is how many events are read at once when a whole log is.

@@ -63,6 +63,7 @@ type Manager struct {
 	mu       sync.Mutex // guards the fields below
 	loaded   map[string]*run
 	watchers map[*Watcher]struct{}
+	readers  []*reader // see takeReader
 	closing  bool
 
 	sched scheduler

@@ -82,6 +82,7 @@ func (m *Manager) Follow(ctx context.Context, id string, since int64, show func(
 		since = r.state.LastSeq + 1
 	}
 	r.mu.Unlock()
+	rd := &reader{m: m, num: r.num}
 	for {
 		r.mu.Lock()
 		changed, last := r.changed, r.state.LastSeq
@@ -89,12 +90,16 @@ func (m *Manager) Follow(ctx context.Context, id string, since int64, show func(
 		gone := r.gone
 		r.mu.Unlock()
 		for since <= last && !gone {
-			page, err := m.events(ctx, r.num, since, followPage)
+			recs, err := m.store.Events(ctx, r.num, since, followPage)
 			if err != nil {
 				return err
 			}
-			if len(page) == 0 {
+			if len(recs) == 0 {
 				break
+			}
+			page, err := rd.complete(ctx, recs)
+			if err != nil {
+				return err
 			}
 			for _, ev := range page {
 				if err := show(ev); err != nil {

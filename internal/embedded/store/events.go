@@ -62,7 +62,10 @@ func (w *writer) append(num int64, records []Record, row *Row) error {
 		_, err = w.touchRun.Exec(row.Updated.UnixMicro(), last, size, num)
 	} else {
 		_, err = w.updateRun.Exec(nullString(row.Parent), row.Kind, row.Archived, row.Slug, row.Name, row.Title, row.Repo, row.Updated.UnixMicro(),
-			row.ElapsedMS, nullMicros(row.Ended), row.Doc, last, size, num)
+			row.ElapsedMS, nullMicros(row.Ended), last, size, num)
+		if err == nil {
+			_, err = w.updateDoc.Exec(row.Doc, num)
+		}
 	}
 	return err
 }

@@ -28,13 +28,13 @@ type Row struct {
 	Doc       []byte
 }
 
-const rowColumns = "num, id, parent, kind, archived, slug, name, title, repo, created, updated, elapsed, ended, seq, bytes, private, doc"
+const rowColumns = "r.num, id, parent, kind, archived, slug, name, title, repo, created, updated, elapsed, ended, seq, bytes, private, doc"
 
 // Create makes a run with its first events and blobs. It sets row.Num, row.Seq and row.Bytes.
 func (s *Store) Create(row *Row, records []Record, blobs ...[]byte) error {
 	return s.do(func(w *writer) error {
 		res, err := w.insertRun.Exec(row.ID, nullString(row.Parent), row.Kind, row.Archived, row.Slug, row.Name, row.Title, row.Repo, row.Created.UnixMicro(),
-			row.Updated.UnixMicro(), row.ElapsedMS, nullMicros(row.Ended), 0, 0, row.Private, row.Doc)
+			row.Updated.UnixMicro(), row.ElapsedMS, nullMicros(row.Ended), 0, 0)
 		if err != nil {
 			if strings.Contains(err.Error(), "UNIQUE") {
 				return ErrExists
@@ -43,6 +43,9 @@ func (s *Store) Create(row *Row, records []Record, blobs ...[]byte) error {
 		}
 		num, err := res.LastInsertId()
 		if err != nil {
+			return err
+		}
+		if _, err := w.insertDoc.Exec(num, row.Private, row.Doc); err != nil {
 			return err
 		}
 		size, err := w.insertEvents(num, records)
@@ -166,27 +169,30 @@ func (s *Store) Prefix(ctx context.Context, prefix string, limit int) ([]Row, er
 	return s.rows(ctx, "WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", prefix, prefix+"~", limit)
 }
 
-// NewestNamed returns the newest run whose slug or name fits.
+// NewestNamed returns the newest run whose slug or name fits. It asks once for each pair of the two that there is.
 func (s *Store) NewestNamed(ctx context.Context, fits func(slug, name string) bool) (*Row, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT id, slug, name FROM runs INDEXED BY runs_names ORDER BY id DESC")
+	rows, err := s.read.QueryContext(ctx, "SELECT slug, name, max(id) FROM runs INDEXED BY runs_names GROUP BY slug, name")
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	newest := ""
 	for rows.Next() {
-		var id, slug, name string
-		if err := rows.Scan(&id, &slug, &name); err != nil {
+		var slug, name, id string
+		if err := rows.Scan(&slug, &name, &id); err != nil {
 			return nil, err
 		}
-		if fits(slug, name) {
-			rows.Close()
-			return s.Run(ctx, id)
+		if id > newest && fits(slug, name) {
+			newest = id
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	return nil, ErrNotFound
+	if newest == "" {
+		return nil, ErrNotFound
+	}
+	return s.Run(ctx, newest)
 }
 
 // OfKinds returns all runs with one of these status kinds, oldest first.
@@ -253,6 +259,7 @@ func (s *Store) Delete(num int64) error {
 			"DELETE FROM blobs WHERE num IN (SELECT blob FROM run_blobs WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs o WHERE o.blob = run_blobs.blob AND o.run <> ?1))",
 			"DELETE FROM run_blobs WHERE run = ?1",
 			"DELETE FROM events WHERE key >= ?1 << 32 AND key < (?1 + 1) << 32",
+			"DELETE FROM docs WHERE num = ?1",
 			"DELETE FROM runs WHERE num = ?1",
 		} {
 			if _, err := w.conn.ExecContext(context.Background(), q, num); err != nil {
@@ -276,7 +283,8 @@ func (s *Store) Vacuum(ctx context.Context) error {
 }
 
 func (s *Store) rows(ctx context.Context, tail string, args ...any) ([]Row, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+rowColumns+" FROM runs "+tail, args...)
+	// The documents are joined to the rows of the page only.
+	rows, err := s.read.QueryContext(ctx, "SELECT "+rowColumns+" FROM (SELECT * FROM runs "+tail+") r CROSS JOIN docs d ON d.num = r.num", args...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,16 @@ CREATE TABLE runs (
 	elapsed  INTEGER NOT NULL,           -- milliseconds
 	ended    INTEGER,                    -- microseconds since 1970
 	seq      INTEGER NOT NULL,           -- last sequence number
-	bytes    INTEGER NOT NULL,           -- stored bytes of all events
-	private  BLOB,                       -- what a run needs and no event shows
-	doc      BLOB NOT NULL               -- derived state
+	bytes    INTEGER NOT NULL            -- stored bytes of all events
+);
+-- Apart from runs, so that a list can be sorted and counted without reading documents.
+CREATE TABLE docs (
+	num     INTEGER PRIMARY KEY,
+	private BLOB,                        -- what a run needs and no event shows
+	doc     BLOB NOT NULL                -- derived state
 );
 CREATE INDEX runs_parent ON runs(parent) WHERE parent IS NOT NULL;
-CREATE INDEX runs_names ON runs(id, slug, name);
+CREATE INDEX runs_names ON runs(slug, name, id);
 CREATE INDEX runs_kind ON runs(kind, archived);
 CREATE TABLE events (
 	key   INTEGER PRIMARY KEY,

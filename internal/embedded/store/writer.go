@@ -26,7 +26,7 @@ type writer struct {
 	begin, commitTx, rollback            *sql.Stmt
 	insertEvent, insertRun, updateRun    *sql.Stmt
 	touchRun, lastSeq, insertBlob, owner *sql.Stmt
-	blobNum                              *sql.Stmt
+	blobNum, insertDoc, updateDoc        *sql.Stmt
 }
 
 func newWriter(ctx context.Context, s *Store) (*writer, error) {
@@ -43,8 +43,10 @@ func newWriter(ctx context.Context, s *Store) (*writer, error) {
 		{&w.commitTx, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
 		{&w.insertEvent, "INSERT INTO events(key, name, stage, state, body) VALUES(?, ?, ?, ?, ?)"},
-		{&w.insertRun, "INSERT INTO runs(id, parent, kind, archived, slug, name, title, repo, created, updated, elapsed, ended, seq, bytes, private, doc) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&w.updateRun, "UPDATE runs SET parent=?, kind=?, archived=?, slug=?, name=?, title=?, repo=?, updated=?, elapsed=?, ended=?, doc=?, seq=?, bytes=bytes+? WHERE num=?"},
+		{&w.insertRun, "INSERT INTO runs(id, parent, kind, archived, slug, name, title, repo, created, updated, elapsed, ended, seq, bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&w.updateRun, "UPDATE runs SET parent=?, kind=?, archived=?, slug=?, name=?, title=?, repo=?, updated=?, elapsed=?, ended=?, seq=?, bytes=bytes+? WHERE num=?"},
+		{&w.insertDoc, "INSERT INTO docs(num, private, doc) VALUES(?, ?, ?)"},
+		{&w.updateDoc, "UPDATE docs SET doc=? WHERE num=?"},
 		{&w.touchRun, "UPDATE runs SET updated=?, seq=?, bytes=bytes+? WHERE num=?"},
 		{&w.lastSeq, "SELECT seq FROM runs WHERE num=?"},
 		{&w.insertBlob, "INSERT INTO blobs(hash, content) VALUES(?, ?) ON CONFLICT(hash) DO NOTHING"},
