@@ -126,6 +126,8 @@ func (s *server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// A dead server's record would be taken for ours as soon as we listen where it did.
+	os.Remove(cfg.recordPath())
 	listener, bind, err := cfg.listen()
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (m *Manager) create(ctx context.Context, c Creation) (*run, error) {
 		return nil, err
 	}
 	if len(c.AgentCommand) == 0 && len(m.cfg.AgentCommand) == 0 && !dryRun(compiled) {
-		if stages := engine.NeedsAgent(compiled.Graph); len(stages) > 0 {
+		if stages := engine.NeedsAgentBelow(compiled); len(stages) > 0 {
 			return nil, needsAgent(stages)
 		}
 	}

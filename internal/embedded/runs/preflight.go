@@ -51,7 +51,7 @@ func (m *Manager) Preflight(c *Check, manifest *wire.RunManifest) []wire.Check {
 
 func (m *Manager) preflightAgent(c *Check) wire.Check {
 	llm := wire.Check{Name: "LLM", Status: wire.CheckPass, Details: []wire.CheckDetail{}}
-	stages := engine.NeedsAgent(c.Compiled.Graph)
+	stages := engine.NeedsAgentBelow(c.Compiled)
 	switch {
 	case len(stages) == 0:
 		llm.Summary = "no stage needs a language model"
