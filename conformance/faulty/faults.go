@@ -47,7 +47,7 @@ var faults = []fault{
 	{"ids-as-strings", "turns number ids into strings", "jsonrpc.id.type-preserved", latest, "2024-11-05/ids-echoed", []string{"jsonrpc.id.echoed", "jsonrpc.id.large-integer", "jsonrpc.response.exactly-one", "lifecycle.ping.answered"}},
 	{"ids-as-numbers", "turns string ids into numbers", "jsonrpc.id.type-preserved", latest, "2024-11-05/ids-echoed", []string{"jsonrpc.response.exactly-one"}},
 	{"ids-as-floats", "takes ids through a float", "jsonrpc.id.large-integer", latest, "2024-11-05/ids-echoed", []string{"jsonrpc.id.echoed"}},
-	{"truncates-ids", "answers id 1.5 as 1", "jsonrpc.id.non-integer-rejected", latest, "2024-11-05/id-of-a-wrong-type", []string{"jsonrpc.id.echoed"}},
+	{"truncates-ids", "answers id 1.5 as 1", "jsonrpc.id.non-integer-rejected", latest, "2024-11-05/id-fractional", []string{"jsonrpc.id.echoed"}},
 	{"answers-null-id", "serves a request whose id is null", "jsonrpc.id.null-rejected", latest, "2024-11-05/id-null", []string{"jsonrpc.id.echoed"}},
 	{"answers-twice", "answers everything twice", "jsonrpc.response.exactly-one", latest, "", nil},
 	{"result-and-error", "replies with a result and an error", "jsonrpc.response.result-or-error", latest, "", []string{"tools.list.params-optional", "tools.list.result"}},
@@ -111,13 +111,13 @@ var faults = []fault{
 	// Subscriptions.
 	{"listen-unacknowledged", "does not acknowledge a listen", "subs.ack.first", current, "2026-07-28/listen", nil},
 	{"acknowledges-everything", "acknowledges what was not asked for", "subs.ack.filter", current, "2026-07-28/listen", nil},
-	{"listen-ends-at-once", "ends a listen with its result at once", "subs.ack.before-result", current, "2026-07-28/listen", nil},
+	{"listen-ends-at-once", "ends a listen with its result at once", "subs.listen.method", current, "2026-07-28/listen", nil},
 	{"untagged", "leaves the subscription id out", "subs.id.value", current, "2026-07-28/listen", []string{"jsonrpc.no-unsolicited-notifications"}},
 	{"tags-as-strings", "turns subscription ids into strings", "subs.id.value", current, "2026-07-28/listen", nil},
 	{"tells-all-listeners", "tells listeners what they did not ask for", "subs.filter.only-requested", current, "2026-07-28/listen-filter", nil},
 	{"listens-for-ever", "goes on after a listen was cancelled", "subs.cancel.stops", current, "2026-07-28/listen-cancel", []string{"cancel.server.nothing-further"}},
 	{"listen-answers-cancel", "answers a cancelled listen", "subs.cancel.no-result", current, "2026-07-28/listen-cancel", nil},
-	{"leaves-listeners", "says nothing to its listeners when it stops", "subs.close.cancelled-notification", current, "2026-07-28/listen-closed-by-server", nil},
+	{"leaves-listeners", "says nothing to its listeners when it stops", "subs.close.cancelled-notification", current, "2026-07-28/listen-closed-by-server", []string{"subs.close.result"}},
 
 	// Tools, resources, prompts, completion.
 	{"null-list", "gives null for a list", "tools.list.result", latest, "2024-11-05/tools-list", []string{"framing.stdout-schema-valid"}},

@@ -71,7 +71,8 @@ type request struct {
 	method    string
 	revision  string
 	modern    bool
-	sent      int // position among all requests and notifications sent
+	claimless bool // sent before any session and without a modern claim
+	sent      int  // position among all requests and notifications sent
 	token     string
 	caps      *strictjson.Value
 	listen    bool
@@ -149,16 +150,18 @@ const (
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// handshakeOnly are the methods that 2026-07-28 no longer has. A server of both eras serves
-// them without a claim, so a reply to one is a message of the older era: of its newest
-// revision, while no session says another.
-var handshakeOnly = map[string]bool{"ping": true, "logging/setLevel": true, "resources/subscribe": true, "resources/unsubscribe": true}
+// modernOnly are the methods that only 2026-07-28 has. A request of another method that
+// claims no modern revision and comes before any session may be served as one of the older
+// era; whether it should is for a transcript to say. Its result is then held to that era's
+// newest revision.
+var modernOnly = map[string]bool{"server/discover": true, "subscriptions/listen": true}
 
-const handshakeOnlyRevision = "2025-11-25"
+const newestHandshake = "2025-11-25"
 
 // Sent notes one line that was written to the server, without its newline.
 func (j *Judge) Sent(line []byte) {
 	if len(strings.TrimSpace(string(line))) == 0 {
+		j.unreadable++ // a strict reader may call it no JSON
 		return
 	}
 	v, err := strictjson.Parse(line)
@@ -224,9 +227,6 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 	meta := v.At("params", "_meta")
 	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str(), invalid: invalid}
 	r.revision = j.fallback()
-	if j.session == "" && meta.Get(metaVersion) == nil && handshakeOnly[r.method] {
-		r.revision = handshakeOnlyRevision // a claim-less request of the older era, before any session
-	}
 	r.unclaimed = transcript.Modern(r.revision) && meta.Get(metaVersion) == nil
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
 		r.modern = transcript.Modern(claim)
@@ -240,6 +240,7 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 			r.revision = proposed
 		}
 	}
+	r.claimless = j.session == "" && !r.modern && !modernOnly[r.method] && r.method != "initialize"
 	if r.method == "subscriptions/listen" && r.modern {
 		r.listen, r.filter = true, v.At("params", "notifications")
 	}
