@@ -25,11 +25,11 @@ type event struct {
 	nodeID, nodeLabel, stageID, groupID, branchID string
 }
 
-// TooLargeError ends a run whose log has reached its limit.
+// TooLargeError ends a run that has stored as much as it may.
 type TooLargeError struct{ Limit int64 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the run's events have reached the limit of %d bytes (max_run_bytes in embedded.toml)", e.Limit)
+	return fmt.Sprintf("the run's events and outputs have reached the limit of %d bytes (runs.max_run_bytes in embedded.toml)", e.Limit)
 }
 
 // head is an envelope without its properties; the order of members is the order on the wire.

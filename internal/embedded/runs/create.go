@@ -111,7 +111,7 @@ func (m *Manager) create(ctx context.Context, c Creation) (*run, error) {
 		{name: "run.created", actor: c.Actor, properties: p, at: ulid.Time(id.Time()).UTC()},
 		{name: "run.submitted", properties: map[string]string{"definition_blob": p.ManifestBlob}},
 	}
-	recs, size, _, _, err := encode(r.id, &r.state, now, events)
+	recs, _, _, _, err := encode(r.id, &r.state, now, events)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (m *Manager) create(ctx context.Context, c Creation) (*run, error) {
 	if err := m.store.Create(row, recs, c.ManifestJSON, specBlob); err != nil {
 		return nil, fmt.Errorf("write the new run: %w", err)
 	}
-	r.num, r.bytes = row.Num, size
+	r.num, r.bytes = row.Num, row.Bytes
 	m.adopt(r)
 	m.publish(r, recs)
 	return r, nil

@@ -186,11 +186,25 @@ func (j journal) Append(ctx context.Context, events ...engine.Event) error {
 }
 
 func (j journal) PutBlob(ctx context.Context, content []byte) (string, error) {
+	if err := j.r.spend(int64(len(content))); err != nil {
+		return "", err
+	}
 	hash, err := j.r.m.store.PutBlob(j.r.num, content)
 	if err != nil {
 		return "", fmt.Errorf("keep the run's output: %w", err)
 	}
 	return hash, nil
+}
+
+// spend takes n bytes from what the run may store.
+func (r *run) spend(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if limit := r.m.cfg.MaxRunBytes; r.bytes+n > limit {
+		return &TooLargeError{limit}
+	}
+	r.bytes += n
+	return nil
 }
 
 func (j journal) Blob(ctx context.Context, hash string) ([]byte, error) {

@@ -40,7 +40,7 @@ type Config struct {
 	Version string
 	// MaxConcurrent is how many runs execute at once (see scheduler), default 5.
 	MaxConcurrent int
-	// MaxRunBytes bounds the stored events of one run, default 1 GiB; a run that goes beyond fails.
+	// MaxRunBytes bounds the stored events and outputs of one run, default 1 GiB; a run that goes beyond fails.
 	MaxRunBytes int64
 	// AgentCommand is used for agent and prompt stages of runs that were created without a command of their own.
 	AgentCommand []string

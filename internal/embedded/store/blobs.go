@@ -12,7 +12,7 @@ func Hash(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// PutBlob keeps content for a run and returns its hash. The same content is kept once.
+// PutBlob keeps content for a run and returns its hash. The same content is kept once; it counts among the bytes of every run that has it.
 func (s *Store) PutBlob(num int64, content []byte) (string, error) {
 	if content == nil {
 		content = []byte{}
@@ -29,7 +29,14 @@ func (w *writer) putBlob(num int64, hash string, content []byte) error {
 	if err := w.blobNum.QueryRow(hash).Scan(&blob); err != nil {
 		return err
 	}
-	_, err := w.owner.Exec(num, blob)
+	res, err := w.owner.Exec(num, blob)
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return err // the run has it already
+	}
+	_, err = w.addBytes.Exec(len(content), num)
 	return err
 }
 

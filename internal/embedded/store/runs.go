@@ -23,7 +23,7 @@ type Row struct {
 	ElapsedMS int64
 	Ended     time.Time // zero while the run has not ended
 	Seq       int64     // last sequence number
-	Bytes     int64     // stored bytes of all events
+	Bytes     int64     // stored bytes of all events and blobs
 	Private   []byte    // set once, when the run is created; no event shows it
 	Doc       []byte
 }
@@ -60,6 +60,7 @@ func (s *Store) Create(row *Row, records []Record, blobs ...[]byte) error {
 			if err := w.putBlob(num, Hash(content), content); err != nil {
 				return err
 			}
+			size += int64(len(content))
 		}
 		row.Num, row.Seq, row.Bytes = num, seq, size
 		return nil

@@ -28,7 +28,7 @@ CREATE TABLE runs (
 	elapsed  INTEGER NOT NULL,           -- milliseconds
 	ended    INTEGER,                    -- microseconds since 1970
 	seq      INTEGER NOT NULL,           -- last sequence number
-	bytes    INTEGER NOT NULL            -- stored bytes of all events
+	bytes    INTEGER NOT NULL            -- stored bytes of all events and blobs
 );
 -- Apart from runs, so that a list can be sorted and counted without reading documents.
 CREATE TABLE docs (

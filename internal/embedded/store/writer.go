@@ -27,6 +27,7 @@ type writer struct {
 	insertEvent, insertRun, updateRun    *sql.Stmt
 	touchRun, lastSeq, insertBlob, owner *sql.Stmt
 	blobNum, insertDoc, updateDoc        *sql.Stmt
+	addBytes                             *sql.Stmt
 }
 
 func newWriter(ctx context.Context, s *Store) (*writer, error) {
@@ -50,6 +51,7 @@ func newWriter(ctx context.Context, s *Store) (*writer, error) {
 		{&w.touchRun, "UPDATE runs SET updated=?, seq=?, bytes=bytes+? WHERE num=?"},
 		{&w.lastSeq, "SELECT seq FROM runs WHERE num=?"},
 		{&w.insertBlob, "INSERT INTO blobs(hash, content) VALUES(?, ?) ON CONFLICT(hash) DO NOTHING"},
+		{&w.addBytes, "UPDATE runs SET bytes=bytes+? WHERE num=?"},
 		{&w.blobNum, "SELECT num FROM blobs WHERE hash=?"},
 		{&w.owner, "INSERT INTO run_blobs(run, blob) VALUES(?, ?) ON CONFLICT DO NOTHING"},
 	} {
