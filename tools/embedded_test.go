@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,20 @@ import (
 // for it, with a project directory.
 func liveServer(t *testing.T) Config {
 	t.Helper()
+	site := newSite(t)
+	t.Cleanup(site.serve(t))
+	return site.config(t)
+}
+
+// site is a home for an embedded server.
+type site struct {
+	home   string
+	server embedded.Config
+	log    *slog.Logger // of the API client, nil for none
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
 	// A short path: a socket's path is limited.
 	home, err := os.MkdirTemp("", "ft")
 	if err != nil {
@@ -27,22 +42,27 @@ func liveServer(t *testing.T) Config {
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
 	t.Setenv("HOME", home)
-	server := embedded.Config{StorageDir: filepath.Join(home, "storage"), FabroHome: home, Version: "1.0.0", IdleStop: -1, KeepPath: true}
+	return &site{home: home, server: embedded.Config{StorageDir: filepath.Join(home, "storage"), FabroHome: home, Version: "1.0.0", IdleStop: -1, KeepPath: true}}
+}
+
+// serve starts the server and waits until it answers.
+func (s *site) serve(t *testing.T) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- embedded.Serve(ctx, server) }()
-	t.Cleanup(func() {
+	go func() { served <- embedded.Serve(ctx, s.server) }()
+	stop = func() {
 		cancel()
 		if err := <-served; err != nil {
 			t.Errorf("the embedded server: %v", err)
 		}
-	})
+	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(30 * time.Second)
 	for {
-		if _, state, err := embedded.Status(ctx, server); err == nil && state == embedded.Running {
-			break
+		if _, state, err := embedded.Status(ctx, s.server); err == nil && state == embedded.Running {
+			return stop
 		}
 		select {
 		case <-tick.C:
@@ -52,8 +72,14 @@ func liveServer(t *testing.T) Config {
 			t.Fatal("the embedded server did not come up")
 		}
 	}
+}
+
+// config makes a configuration for the server, and the workflows of the tests.
+func (s *site) config(t *testing.T) Config {
+	t.Helper()
+	home, server := s.home, s.server
 	env := fabroapi.Environment{Getenv: func(string) string { return "" }, HomeDir: home}
-	connector := &fabroapi.Connector{StorageDir: server.StorageDir, Env: env, StartEmbedded: func(ctx context.Context, _ string) (string, string, error) {
+	connector := &fabroapi.Connector{StorageDir: server.StorageDir, Env: env, Options: fabroapi.Options{Logger: s.log}, StartEmbedded: func(ctx context.Context, _ string) (string, string, error) {
 		return embedded.Ensure(ctx, server, []string{"/nonexistent"})
 	}}
 	work := filepath.Join(home, "work")
