@@ -61,8 +61,9 @@ type gathering struct {
 	f       *follower
 	order   []*followed // as asked for, duplicates included
 	state   *gatherState
-	window  time.Duration // how long this call may wait in all
-	capped  bool          // window was shortened by --max-wait
+	window  time.Duration // how long the gather may wait, over all rounds
+	limit   time.Duration // how long this round may wait (--max-wait); 0: no limit
+	capped  bool          // the limit ended it
 	began   time.Time     // of this round
 	paused  time.Duration // spent by the person in this round
 	endedBy string
@@ -72,10 +73,7 @@ type gathering struct {
 
 func (p *gatherParams) run(ctx context.Context, r *request) (*reply, error) {
 	g := &gathering{r: r, p: p, began: r.now(), state: r.state.Gather, skip: map[string]bool{}}
-	g.window = time.Duration(p.Timeout.Value) * time.Second
-	if limit := r.cfg.MaxWait; limit > 0 && g.window > limit {
-		g.window, g.capped = limit, true
-	}
+	g.window, g.limit = time.Duration(p.Timeout.Value)*time.Second, r.cfg.MaxWait
 	client, err := r.client(ctx)
 	if err != nil {
 		return nil, err
@@ -133,13 +131,20 @@ func (g *gathering) find(ctx context.Context, client *fabroapi.Client) error {
 
 // left is the waiting time that remains.
 func (g *gathering) left() time.Duration {
-	return g.window - g.used()
+	left := g.window - g.used()
+	if g.limit > 0 && g.limit-g.here() < left {
+		g.capped = true
+		return g.limit - g.here()
+	}
+	g.capped = false
+	return left
 }
 
 // used is the waiting time spent in all rounds, without the person's.
-func (g *gathering) used() time.Duration {
-	return g.state.Used + g.r.now().Sub(g.began) - g.paused
-}
+func (g *gathering) used() time.Duration { return g.state.Used + g.here() }
+
+// here is the waiting time spent in this round.
+func (g *gathering) here() time.Duration { return g.r.now().Sub(g.began) - g.paused }
 
 // wait looks, asks and waits until one of the ends is reached.
 func (g *gathering) wait(ctx context.Context) error {
@@ -224,7 +229,11 @@ func (g *gathering) report() {
 	if !g.r.call.HasProgress() {
 		return
 	}
-	g.r.call.Progress(g.used().Seconds(), g.window.Seconds(), statusLine(g.f.runs))
+	window := g.window
+	if g.limit > 0 {
+		window = min(window, g.state.Used+g.limit)
+	}
+	g.r.call.Progress(g.used().Seconds(), window.Seconds(), statusLine(g.f.runs))
 }
 
 // statusLine says in a line how far some runs are.

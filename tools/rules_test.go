@@ -1,13 +1,17 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/xeipuuv/gojsonschema"
 
 	"fabro-mcp/fabroapi"
@@ -283,5 +287,38 @@ func TestSelection(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/tools.json anew")
+
+// TestDefinitions holds what hosts see of the tools against the last state that was
+// looked at: a change there is a change for every model that uses them.
+func TestDefinitions(t *testing.T) {
+	var got bytes.Buffer
+	for _, cfg := range []Config{{Toolsets: []string{"runs", "insight"}}, {ReadOnly: true}} {
+		s := open(t, cfg, rev2607, nil)
+		enc := json.NewEncoder(&got)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", " ")
+		if err := enc.Encode(s.request("tools/list", nil)["tools"]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = "testdata/tools.json"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); diff != "" {
+		t.Errorf("the tools have changed; look at the difference, then run the test with -update (-%s +now)\n%s", file, diff)
 	}
 }

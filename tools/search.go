@@ -239,11 +239,10 @@ func (h *host) searchReply(p *searchParams, s *scan) *reply {
 		row := searchRow{runSummary: summarize(run)}
 		row.GoalPreview, row.GoalTruncated = preview(run.Goal)
 		out.Runs = append(out.Runs, row)
-		line := h.runLine(run)
-		if goal := plain.Line(run.Goal, 100); goal != "" {
-			line += "\n> goal: " + goal
+		page.Line("%s", h.listLine(run))
+		if goal := plain.Line(run.Goal, 80); goal != "" {
+			page.Line("> goal: %s", goal)
 		}
-		page.Line("%s", line)
 	}
 	if s.cursor != "" {
 		out.NextCursor = &s.cursor

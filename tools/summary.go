@@ -145,6 +145,39 @@ func (h *host) runLine(run *wire.Run) string {
 	return b.String()
 }
 
+// listLine is the line for a run in a long list: the next step in a few words.
+func (h *host) listLine(run *wire.Run) string {
+	line := fmt.Sprintf("%s (%s): %s", run.ID, workflowLabel(run), run.Lifecycle.Status)
+	if run.Lifecycle.Archived {
+		line += ", archived"
+	}
+	if next := h.nextWords(run); next != "" {
+		line += ", next: " + next
+	}
+	return line
+}
+
+// nextWords names what one would do next, for nextStep's details see there.
+func (h *host) nextWords(run *wire.Run) string {
+	interact := map[string]string{
+		wire.StatusSubmitted: "start it", wire.StatusPending: "approve or deny it", wire.StatusBlocked: "read its question (get_questions)",
+	}
+	kind := run.Lifecycle.Status.Kind
+	switch {
+	case interact[kind] != "" && h.offers(nameInteract):
+		return interact[kind] + " with " + nameInteract
+	case kind == wire.StatusBlocked:
+		return "a person has to answer"
+	case (kind == wire.StatusRunnable || kind == wire.StatusStarting || kind == wire.StatusRunning) && h.offers(nameGather):
+		return "wait with " + nameGather
+	case (kind == wire.StatusFailed || kind == wire.StatusDead) && h.offers(nameDiagnose):
+		return nameDiagnose
+	case (kind == wire.StatusFailed || kind == wire.StatusDead) && h.offers(nameEvents):
+		return "its last events with " + nameEvents
+	}
+	return ""
+}
+
 // runTime says how long a run took or has taken; the last event stands in for the
 // present, so that the text does not depend on our clock.
 func runTime(run *wire.Run) string {
