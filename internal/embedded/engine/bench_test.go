@@ -62,3 +62,39 @@ func BenchmarkProcess(b *testing.B) {
 		}
 	}
 }
+
+// A page of 100 events at the end of a run of 25,000 rounds of one node, from the nearest base on.
+func BenchmarkLastPage(b *testing.B) {
+	m := newMemory()
+	c := compileText(b, frame(`graph [max_node_visits=25000] a [script="true"] start -> a -> a`))
+	result, err := Run(b.Context(), Spec{RunID: testRun, Compiled: c, Cwd: b.TempDir(), RunDir: b.TempDir(), DryRun: true}, m, &desk{})
+	if err != nil || result.Failure == nil {
+		b.Fatal(status(result), err)
+	}
+	first := len(m.events) - 100
+	base := first
+	for !IsBase(m.events[base].Name, m.stored[base]) {
+		base--
+	}
+	b.ReportMetric(float64(first-base), "events-before")
+	b.ReportAllocs()
+	size := 0
+	for b.Loop() {
+		var fold Fold
+		size = 0
+		for i := base; i < len(m.events); i++ {
+			if i < first {
+				if err := fold.Observe(m.events[i].Name, m.stored[i]); err != nil {
+					b.Fatal(err)
+				}
+				continue
+			}
+			raw, err := fold.Render(m.events[i].Name, m.stored[i])
+			if err != nil {
+				b.Fatal(err)
+			}
+			size += len(raw)
+		}
+	}
+	b.ReportMetric(float64(size), "page-B")
+}

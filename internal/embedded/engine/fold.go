@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A Fold turns stored events back into Fabro's wire form. It is fed the events of one run in order, from the first or
@@ -15,9 +16,13 @@ import (
 // be slow as well.
 type Fold struct {
 	scopes     map[string]*folded
-	checkpoint *Checkpoint    // the latest, without its state
-	settled    State          // the state at that checkpoint
-	unsettled  []*stateChange // what came after it in the scope of the run
+	checkpoint *Checkpoint // the latest, without its state
+
+	// changes are those of the run's own scope since a base. The first covered ones come to the state at the latest
+	// checkpoint; they are only put together when somebody asks for it.
+	changes []*stateChange
+	covered int
+	base    int // index of the latest base in changes
 }
 
 // folded is the state of one scope, ready to be copied.
@@ -55,49 +60,59 @@ func (f *folded) apply(c *stateChange) {
 	}
 }
 
-// A table is a JSON object whose members are encoded already, in the order of their names.
+// A table is a JSON object whose members are encoded already. Names are sorted when they are needed in order.
 type table struct {
 	names   []string
-	members map[string][]byte // "name":value
+	sorted  bool
+	members map[string]encoded
 }
 
+type encoded struct{ name, value []byte } // name with its colon
+
 func (t *table) put(name string, value []byte) {
-	if t.members == nil {
-		t.members = map[string][]byte{}
+	member, known := t.members[name]
+	if !known {
+		if t.members == nil {
+			t.members = map[string]encoded{}
+		}
+		t.names, t.sorted = append(t.names, name), false
+		member.name = append(appendString(nil, name), ':')
 	}
-	if _, known := t.members[name]; !known {
-		at, _ := slices.BinarySearch(t.names, name)
-		t.names = slices.Insert(t.names, at, name)
-	}
-	member := append(appendString(nil, name), ':')
-	t.members[name] = append(member, value...)
+	member.value = value
+	t.members[name] = member
 }
 
 func (t *table) remove(name string) {
-	if at, known := slices.BinarySearch(t.names, name); known {
-		t.names = slices.Delete(t.names, at, at+1)
+	if _, known := t.members[name]; known {
 		delete(t.members, name)
+		t.names = slices.DeleteFunc(t.names, func(other string) bool { return other == name })
 	}
 }
 
 func (t *table) appendTo(b []byte) []byte {
+	if !t.sorted {
+		slices.Sort(t.names)
+		t.sorted = true
+	}
 	b = append(b, '{')
 	for i, name := range t.names {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, t.members[name]...)
+		member := t.members[name]
+		b = append(append(b, member.name...), member.value...)
 	}
 	return append(b, '}')
 }
 
 // appendString appends text as a JSON string.
 func appendString(b []byte, text string) []byte {
-	raw, err := marshal(text)
-	if err != nil {
-		return append(b, `""`...) // a string always has a JSON form
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c < 0x20 || c >= 0x80 || c == '"' || c == '\\' {
+			return append(b, quoteText(strings.ToValidUTF8(text, "\uFFFD"))...)
+		}
 	}
-	return append(b, raw...)
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // IsBase reports whether folding may start at this event: it holds the whole state of the run, and no child workflow is
@@ -115,14 +130,73 @@ func IsBase(event string, properties json.RawMessage) bool {
 	return json.Unmarshal(properties, &p) == nil && p.State != nil && p.State.Base && p.State.Scope == ""
 }
 
+// stored is what observing needs of stored properties.
+type stored struct {
+	CurrentNode string       `json:"current_node"`
+	NextNode    string       `json:"next_node_id"`
+	State       *stateChange `json:"state"`
+}
+
+// Observe remembers the state of an event without rendering it, which is cheap.
+func (f *Fold) Observe(event string, properties json.RawMessage) error {
+	_, err := f.observe(event, properties)
+	return err
+}
+
+// observe returns the state that the event leaves its scope in, or nil for an event without state.
+func (f *Fold) observe(event string, properties json.RawMessage) (*folded, error) {
+	if event != eventStageCompleted && event != eventCheckpointCompleted {
+		return nil, nil
+	}
+	var s stored
+	if err := json.Unmarshal(properties, &s); err != nil {
+		return nil, fmt.Errorf("properties of %s: %w", event, err)
+	}
+	change := s.State
+	if change == nil {
+		return nil, nil
+	}
+	state := f.scopes[change.Scope]
+	if state == nil {
+		state = &folded{}
+		if f.scopes == nil {
+			f.scopes = map[string]*folded{}
+		}
+		f.scopes[change.Scope] = state
+	}
+	state.apply(change)
+	if change.Scope != "" {
+		return state, nil
+	}
+	if change.Base {
+		f.base = len(f.changes)
+		for scope := range f.scopes {
+			if scope != "" {
+				delete(f.scopes, scope) // child workflows end before their manager's stage does
+			}
+		}
+	}
+	f.changes = append(f.changes, change)
+	if event == eventCheckpointCompleted {
+		f.checkpoint = &Checkpoint{CurrentNode: s.CurrentNode, NextNode: s.NextNode}
+		f.changes = slices.Delete(f.changes, 0, f.base) // the latest base makes all before it superfluous
+		f.base, f.covered = 0, len(f.changes)
+	}
+	return state, nil
+}
+
 // Render returns the wire form of an event's stored properties and remembers the state they carry. Properties without
 // state are returned as they are, so every event may be passed through it.
 func (f *Fold) Render(event string, properties json.RawMessage) (json.RawMessage, error) {
-	change, members, err := f.observe(event, properties)
-	if err != nil || change == nil {
+	state, err := f.observe(event, properties)
+	if err != nil || state == nil {
 		return properties, err
 	}
-	state := f.scopes[change.Scope]
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(properties, &members); err != nil {
+		return nil, fmt.Errorf("properties of %s: %w", event, err)
+	}
+	delete(members, "state")
 	b := make([]byte, 0, len(properties)+len(state.completed)+256*len(state.context.names))
 	b = append(b, '{')
 	name := func(key string) {
@@ -156,80 +230,15 @@ func (f *Fold) Render(event string, properties json.RawMessage) (json.RawMessage
 	return append(b, '}'), nil
 }
 
-// Observe remembers the state of an event without rendering it, which is cheap.
-func (f *Fold) Observe(event string, properties json.RawMessage) error {
-	_, _, err := f.observe(event, properties)
-	return err
-}
-
-func (f *Fold) observe(event string, properties json.RawMessage) (*stateChange, map[string]json.RawMessage, error) {
-	if event != eventStageCompleted && event != eventCheckpointCompleted {
-		return nil, nil, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(properties, &members); err != nil {
-		return nil, nil, fmt.Errorf("properties of %s: %w", event, err)
-	}
-	raw, ok := members["state"]
-	if !ok {
-		return nil, nil, nil
-	}
-	var change stateChange
-	if err := json.Unmarshal(raw, &change); err != nil {
-		return nil, nil, fmt.Errorf("state of %s: %w", event, err)
-	}
-	delete(members, "state")
-	state := f.scopes[change.Scope]
-	if state == nil {
-		state = &folded{}
-		if f.scopes == nil {
-			f.scopes = map[string]*folded{}
-		}
-		f.scopes[change.Scope] = state
-	}
-	state.apply(&change)
-	if change.Base && change.Scope == "" {
-		for scope := range f.scopes {
-			if scope != "" {
-				delete(f.scopes, scope) // child workflows end before their manager's stage does
-			}
-		}
-	}
-	if event == eventCheckpointCompleted && change.Scope == "" {
-		cp := &Checkpoint{}
-		if err := json.Unmarshal(properties, cp); err != nil {
-			return nil, nil, fmt.Errorf("properties of %s: %w", event, err)
-		}
-		cp.State = State{}
-		f.checkpoint = cp
-	}
-	if change.Scope == "" {
-		f.unsettled = append(f.unsettled, &change)
-		if event == eventCheckpointCompleted {
-			for _, c := range f.unsettled {
-				f.settled.apply(c)
-			}
-			f.unsettled = nil
-		}
-	}
-	return &change, members, nil
-}
-
-// Checkpoint returns a copy of the latest checkpoint of the run itself, or nil when there is none yet. Its time and
-// ordinals are for the caller to fill in; both are in the event's envelope.
+// Checkpoint returns the latest checkpoint of the run itself, or nil when there is none yet. Its time and ordinals are for
+// the caller to fill in; both are in the event's envelope.
 func (f *Fold) Checkpoint() *Checkpoint {
 	if f.checkpoint == nil {
 		return nil
 	}
-	cp, s := *f.checkpoint, &f.settled
-	cp.State = State{
-		ContextValues:   maps.Clone(s.ContextValues),
-		CompletedNodes:  slices.Clone(s.CompletedNodes),
-		NodeOutcomes:    maps.Clone(s.NodeOutcomes),
-		NodeRetries:     maps.Clone(s.NodeRetries),
-		NodeVisits:      maps.Clone(s.NodeVisits),
-		LoopFailures:    maps.Clone(s.LoopFailures),
-		RestartFailures: maps.Clone(s.RestartFailures),
+	cp := *f.checkpoint
+	for _, change := range f.changes[:f.covered] {
+		cp.apply(change)
 	}
 	return &cp
 }
