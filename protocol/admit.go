@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"strings"
 
 	"fabro-mcp/transport"
@@ -11,6 +12,39 @@ import (
 type envelope struct {
 	jsonrpc, id, method, params, result, failure []byte
 	twoIDs                                       bool
+	base                                         int // capacity of the frame: what places are counted from
+	index                                        paramIndex
+}
+
+// paramIndex remembers where in the frame the members of params are, so that nobody
+// has to look for them again.
+type paramIndex struct {
+	n     int // of spans; -1: there are others, look into params
+	spans [8]paramSpan
+}
+
+type paramSpan struct{ name, nameEnd, value, valueEnd int32 }
+
+// param notes a member of params.
+func (e *envelope) param(name, value []byte) {
+	x := &e.index
+	if x.n < 0 || x.n == len(x.spans) || bytes.IndexByte(name, '\\') >= 0 {
+		x.n = -1
+		return
+	}
+	at, from := int32(e.base-cap(name)), int32(e.base-cap(value))
+	x.spans[x.n] = paramSpan{at, at + int32(len(name)), from, from + int32(len(value))}
+	x.n++
+}
+
+// find returns a member of params out of the frame.
+func (x *paramIndex) find(frame []byte, name string) []byte {
+	for i := range x.spans[:x.n] {
+		if p := &x.spans[i]; string(frame[p.name:p.nameEnd]) == name {
+			return frame[p.value:p.valueEnd]
+		}
+	}
+	return nil
 }
 
 func (e *envelope) set(name, value []byte) {
@@ -71,9 +105,9 @@ var (
 // admit takes a frame in the order of the lines: what it asks for at once takes
 // effect here, what can wait is left in w. The caller holds rmu.
 func (c *conn) admit(w *worker, frame []byte) {
-	var e envelope
+	e := envelope{base: cap(frame)}
 	first := frame[skipSpace(frame, 0)]
-	verdict := c.scanner.scan(frame, e.set)
+	verdict := c.scanner.scan(frame, e.set, e.param)
 	switch {
 	case verdict == scanSyntax:
 		c.hint(frame)
@@ -104,7 +138,7 @@ func (c *conn) admitRequest(w *worker, e *envelope, frame []byte) {
 		return
 	}
 	r := &c.scratch
-	*r = request{conn: c, id: e.id}
+	*r = request{conn: c, id: e.id, frame: frame, index: e.index}
 	if err := c.route(r, e); err != nil {
 		if !c.inUse(e.id) {
 			w.out = appendErrorLine(w.out, e.id, err)
@@ -139,7 +173,7 @@ func (r *request) own(owned, frame []byte) *request {
 		at := cap(frame) - cap(part)
 		return owned[at : at+len(part) : at+len(part)]
 	}
-	*n = request{conn: r.conn, rev: r.rev, method: r.method, caps: r.caps, batch: r.batch, meta: r.meta}
+	*n = request{conn: r.conn, rev: r.rev, method: r.method, caps: r.caps, batch: r.batch, meta: r.meta, frame: owned, index: r.index}
 	n.id, n.params = move(r.id), move(r.params)
 	n.meta.version, n.meta.clientCaps, n.meta.clientInfo = move(r.meta.version), move(r.meta.clientCaps), move(r.meta.clientInfo)
 	n.meta.logLevel, n.meta.progressToken = move(r.meta.logLevel), move(r.meta.progressToken)
@@ -178,7 +212,7 @@ func (c *conn) route(r *request, e *envelope) (err *Error) {
 			return invalidParams("params must be an object")
 		}
 		r.params = e.params
-		if r.meta, err = readMeta(e.params); err != nil {
+		if r.meta, err = readMeta(r.param("_meta")); err != nil {
 			return err
 		}
 	}

@@ -206,19 +206,19 @@ func (c *conn) work() {
 			c.rmu.Unlock()
 			return
 		}
-		frame, err := c.stream.ReadFrame()
-		w.out, w.next = w.out[:0], nil
-		var long *transport.FrameTooLongError
-		switch {
-		case err == nil:
-			c.admit(&w, frame)
-		case errors.As(err, &long):
-			c.refuseLong(&w, long)
-		default:
-			c.ended = true
-			c.rmu.Unlock()
-			c.endInput(err)
-			return
+		for {
+			w.out, w.next = w.out[:0], nil
+			if err := c.readOn(&w); err != nil {
+				c.ended = true
+				c.rmu.Unlock()
+				c.endInput(err)
+				return
+			}
+			// Where somebody is writing already, answers go along with what is
+			// written next, and there is nothing to hand over for.
+			if w.next != nil || len(w.out) > 0 && !c.out.join(w.out) {
+				break
+			}
 		}
 		w.counted = len(w.out) > 0
 		if w.counted {
@@ -245,6 +245,32 @@ func (c *conn) work() {
 			return
 		}
 	}
+}
+
+// maxGathered is how much is answered at once before somebody else reads on.
+const maxGathered = 32 << 10
+
+// readOn reads a message and admits it, and goes on while what has come so far
+// could be answered at once and more is there already: answers that leave together
+// cost one write. The caller holds rmu.
+func (c *conn) readOn(w *worker) error {
+	frame, err := c.stream.ReadFrame()
+	var long *transport.FrameTooLongError
+	if errors.As(err, &long) {
+		c.refuseLong(w, long)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for ok := true; ok; {
+		c.admit(w, frame)
+		if w.next != nil || len(w.out) > maxGathered {
+			break
+		}
+		frame, ok = c.stream.ReadBuffered()
+	}
+	return nil
 }
 
 // worker is the state of one goroutine of the loop.

@@ -31,9 +31,9 @@ type requestMeta struct {
 // empty strings are absent.
 type TraceContext struct{ Traceparent, Tracestate, Baggage string }
 
-// readMeta finds _meta in sound params. An error is one of type: _meta is no object.
-func readMeta(params []byte) (m requestMeta, err *Error) {
-	raw := field(params, "_meta")
+// readMeta reads _meta; raw is nil where there is none. An error is one of type: it is
+// no object.
+func readMeta(raw []byte) (m requestMeta, err *Error) {
 	if raw == nil {
 		return m, nil
 	}

@@ -66,6 +66,18 @@ func (o *output) send(r *request, lines []byte, last bool) bool {
 	return true
 }
 
+// join adds whole lines to what is waiting for the write that is under way; false,
+// and nothing done, where no write is, or too much waits already.
+func (o *output) join(lines []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.writing || len(o.pending) >= maxPending {
+		return false
+	}
+	o.pending = append(o.pending, lines...)
+	return true
+}
+
 // close marks a request as closed without a word; false if it was closed already.
 func (o *output) close(r *request) bool {
 	o.mu.Lock()

@@ -17,7 +17,8 @@ type request struct {
 	params []byte // an object or nil; a part of frame
 	meta   requestMeta
 	caps   clientCapabilities
-	frame  []byte // owned by the request
+	frame  []byte // owned by the request; nil in batches
+	index  paramIndex
 	batch  *batch // nil outside batches
 
 	closed   bool // guarded by output.mu: nothing more is sent
@@ -48,7 +49,12 @@ const (
 )
 
 // param returns a member of params, nil where it is absent.
-func (r *request) param(name string) []byte { return field(r.params, name) }
+func (r *request) param(name string) []byte {
+	if r.index.n >= 0 && r.frame != nil {
+		return r.index.find(r.frame, name)
+	}
+	return field(r.params, name)
+}
 
 // stringParam returns a required string.
 func (r *request) stringParam(name string) (string, *Error) {

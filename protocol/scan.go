@@ -33,34 +33,50 @@ type scanner struct {
 
 type keyRef struct {
 	start, end int32 // between the quotes
+	tag        uint32
 	escaped    bool
 }
 
+// tagOf is equal for equal names, and mostly different for others.
+func tagOf(name []byte) uint32 {
+	n := len(name)
+	if n == 0 {
+		return 0
+	}
+	return uint32(n)<<24 ^ uint32(name[0])<<16 ^ uint32(name[n-1])<<8 ^ uint32(name[n/2])
+}
+
 // scan checks text and calls member with each name (without quotes) and value of
-// the outermost object, in order; values are only known to be sound when scan
-// returns scanOK. member may be nil.
-func (s *scanner) scan(b []byte, member func(name, value []byte)) verdict {
+// the outermost object, and param with those (names as
+// they are written) of the object that is its member params, in order. Values are only known to be sound when scan returns scanOK.
+// Either function may be nil.
+func (s *scanner) scan(b []byte, member, param func(name, value []byte)) verdict {
 	if !utf8.Valid(b) {
 		return scanSyntax
 	}
 	s.keys, s.marks = s.keys[:0], s.marks[:0]
 	verdict := scanOK
 	depth := 0
-	var topName []byte
-	topStart := 0
+	// The member that is being read, on the two outermost levels.
+	var names [2][]byte
+	var starts [2]int
+	inParams := false // the object on level 2 is params
 	i := 0
 value:
 	i = skipSpace(b, i)
 	if i >= len(b) {
 		return scanSyntax
 	}
-	if depth == 1 {
-		topStart = i
+	if depth == 1 || depth == 2 {
+		starts[depth-1] = i
 	}
 	switch c := b[i]; c {
 	case '{':
 		s.push(depth, true)
 		depth++
+		if depth == 2 {
+			inParams = param != nil && s.object(0) && string(names[0]) == "params"
+		}
 		if depth > maxDepth && verdict == scanOK {
 			verdict = scanDepth
 		}
@@ -75,6 +91,9 @@ value:
 	case '[':
 		s.push(depth, false)
 		depth++
+		if depth == 2 {
+			inParams = false
+		}
 		if depth > maxDepth && verdict == scanOK {
 			verdict = scanDepth
 		}
@@ -111,8 +130,11 @@ after:
 		}
 		return verdict
 	}
-	if depth == 1 && s.object(0) && member != nil {
-		member(topName, b[topStart:i])
+	switch {
+	case depth == 1 && member != nil && s.object(0):
+		member(names[0], b[starts[0]:i])
+	case depth == 2 && inParams:
+		param(names[1], b[starts[1]:i])
 	}
 	i = skipSpace(b, i)
 	if i >= len(b) {
@@ -151,14 +173,18 @@ key:
 		if end < 0 {
 			return scanSyntax
 		}
-		if depth <= maxDepth {
-			s.keys = append(s.keys, keyRef{int32(i + 1), int32(end - 1), escaped})
+		name := b[i+1 : end-1]
+		if escaped {
+			name = unescape(name)
 		}
-		if depth == 1 {
-			topName = b[i+1 : end-1]
-			if escaped {
-				topName = unescape(topName)
-			}
+		if depth <= maxDepth {
+			s.keys = append(s.keys, keyRef{int32(i + 1), int32(end - 1), tagOf(name), escaped})
+		}
+		switch depth {
+		case 1:
+			names[0] = name
+		case 2:
+			names[1] = b[i+1 : end-1]
 		}
 		i = skipSpace(b, end)
 		if i >= len(b) || b[i] != ':' {
@@ -198,14 +224,11 @@ func (s *scanner) duplicates(b []byte) bool {
 		}
 		return b[k.start:k.end]
 	}
-	if len(keys) <= 16 {
+	if len(keys) <= 32 {
 		for i := 1; i < len(keys); i++ {
-			n := name(keys[i])
-			for _, k := range keys[:i] {
-				if !k.escaped && !keys[i].escaped && k.end-k.start != int32(len(n)) {
-					continue
-				}
-				if bytes.Equal(n, name(k)) {
+			tag := keys[i].tag
+			for j := range keys[:i] {
+				if keys[j].tag == tag && bytes.Equal(name(keys[i]), name(keys[j])) {
 					return true
 				}
 			}
@@ -387,24 +410,30 @@ func field(obj []byte, name string) (value []byte) {
 
 // skipString returns the index after the sound string at b[i].
 func skipString(b []byte, i int) (end int, escaped bool) {
-	i++
-	for {
-		j := bytes.IndexByte(b[i:], '"')
-		i += j
-		if b[i-1] != '\\' {
-			return i + 1, escaped || bytes.IndexByte(b[i-j:i], '\\') >= 0
+	for i++; ; i++ {
+		// Most strings are short; the search for a byte pays for long ones.
+		for stop := min(i+32, len(b)); i < stop && b[i] != '"' && b[i] != '\\'; i++ {
+		}
+		switch b[i] {
+		case '"':
+			return i + 1, escaped
+		case '\\':
+			escaped = true
+			i++
+			continue
+		}
+		quote := i + bytes.IndexByte(b[i:], '"')
+		back := bytes.IndexByte(b[i:quote], '\\')
+		if back < 0 {
+			return quote + 1, escaped
 		}
 		escaped = true
-		n := 0
-		for k := i - 1; b[k] == '\\'; k-- {
-			n++
-		}
-		i++
-		if n%2 == 0 {
-			return i, true
-		}
+		i += back + 1
 	}
 }
+
+// structural marks the bytes that matter to somebody who skips a value.
+var structural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
 
 // skipValue returns the index after the sound value at b[i].
 func skipValue(b []byte, i int) int {
@@ -415,13 +444,16 @@ func skipValue(b []byte, i int) int {
 	case '{', '[':
 		depth := 0
 		for {
+			for !structural[b[i]] {
+				i++
+			}
 			switch b[i] {
 			case '"':
 				i, _ = skipString(b, i)
 				continue
 			case '{', '[':
 				depth++
-			case '}', ']':
+			default:
 				if depth--; depth == 0 {
 					return i + 1
 				}
@@ -429,11 +461,12 @@ func skipValue(b []byte, i int) int {
 			i++
 		}
 	}
-	for i < len(b) {
-		switch b[i] {
-		case ',', '}', ']', ' ', '\t', '\n', '\r':
-			return i
-		}
+	return skipScalar(b, i)
+}
+
+// skipScalar returns the index after the sound number or literal at b[i].
+func skipScalar(b []byte, i int) int {
+	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && b[i] > ' ' {
 		i++
 	}
 	return i

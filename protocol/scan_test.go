@@ -42,7 +42,7 @@ func TestScan(t *testing.T) {
 		{"deep objects", strings.Repeat(`{"a":`, 1500) + "1" + strings.Repeat("}", 1500), scanDepth},
 	} {
 		var s scanner
-		if got := s.scan([]byte(c.in), nil); got != c.want {
+		if got := s.scan([]byte(c.in), nil, nil); got != c.want {
 			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestScanIsNotQuadratic(t *testing.T) {
 	}
 	b.WriteString(`"x":0}`)
 	var s scanner
-	if got := s.scan(b.Bytes(), nil); got != scanOK {
+	if got := s.scan(b.Bytes(), nil, nil); got != scanOK {
 		t.Errorf("got %d", got)
 	}
 }
@@ -68,7 +68,7 @@ func TestMembers(t *testing.T) {
 	var s scanner
 	want := map[string]string{"a": `[1, {"b":"]}"}]`, `q"\`: `"x\\"`, "c": "{}", "d": "-1.5e3"}
 	top, again := map[string]string{}, map[string]string{}
-	if got := s.scan(in, func(n, v []byte) { top[string(n)] = string(v) }); got != scanOK {
+	if got := s.scan(in, func(n, v []byte) { top[string(n)] = string(v) }, nil); got != scanOK {
 		t.Fatal(got)
 	}
 	members(in, func(n, v []byte) bool { again[string(n)] = string(v); return true })
@@ -104,7 +104,7 @@ func FuzzEnvelope(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var s scanner
 		got := map[string]string{}
-		v := s.scan(in, func(n, v []byte) { got[string(n)] = string(v) })
+		v := s.scan(in, func(n, v []byte) { got[string(n)] = string(v) }, nil)
 		valid := json.Valid(in) && utf8.Valid(in)
 		if valid != (v != scanSyntax) {
 			t.Fatalf("encoding/json says %v, the scanner %d", valid, v)
@@ -209,7 +209,7 @@ func TestOfficialExamples(t *testing.T) {
 		count++
 		var s scanner
 		var e envelope
-		if v := s.scan(raw, e.set); v != scanOK {
+		if v := s.scan(raw, e.set, nil); v != scanOK {
 			t.Errorf("%s: verdict %d", path, v)
 			return nil
 		}

@@ -43,6 +43,7 @@ type schema struct {
 
 	limits []limit
 
+	combines      bool // some of the following are set
 	all, any, one []*schema
 	not, cond     *schema
 	thenS, elseS  *schema
@@ -57,6 +58,7 @@ type patternSchema struct {
 type limit struct {
 	text  string // for the message
 	holds func(v *big.Rat) bool
+	small func(v int64) bool // the same for small integers; nil where the bound is none
 }
 
 type typeSet uint8
@@ -110,7 +112,7 @@ type schemaCompiler struct {
 // compileSchema compiles a schema text.
 func compileSchema(text []byte) (*schema, error) {
 	var s scanner
-	if s.scan(text, nil) != scanOK {
+	if s.scan(text, nil, nil) != scanOK {
 		return nil, errors.New("the schema is no sound JSON")
 	}
 	root := trimSpace(text)
@@ -267,6 +269,7 @@ func (c *schemaCompiler) fill(s *schema, node []byte) (err error) {
 		}
 		return err == nil
 	})
+	s.combines = s.all != nil || s.any != nil || s.one != nil || s.not != nil || s.cond != nil || s.ref != nil
 	return err
 }
 
@@ -303,21 +306,25 @@ func (s *schema) addLimit(name, text string) {
 	if !ok {
 		return
 	}
+	n, exact := smallInteger([]byte(text))
 	l := limit{}
 	switch name {
 	case "minimum":
-		l = limit{"must be at least " + text, func(v *big.Rat) bool { return v.Cmp(bound) >= 0 }}
+		l = limit{"must be at least " + text, func(v *big.Rat) bool { return v.Cmp(bound) >= 0 }, func(v int64) bool { return v >= n }}
 	case "maximum":
-		l = limit{"must be at most " + text, func(v *big.Rat) bool { return v.Cmp(bound) <= 0 }}
+		l = limit{"must be at most " + text, func(v *big.Rat) bool { return v.Cmp(bound) <= 0 }, func(v int64) bool { return v <= n }}
 	case "exclusiveMinimum":
-		l = limit{"must be greater than " + text, func(v *big.Rat) bool { return v.Cmp(bound) > 0 }}
+		l = limit{"must be greater than " + text, func(v *big.Rat) bool { return v.Cmp(bound) > 0 }, func(v int64) bool { return v > n }}
 	case "exclusiveMaximum":
-		l = limit{"must be less than " + text, func(v *big.Rat) bool { return v.Cmp(bound) < 0 }}
+		l = limit{"must be less than " + text, func(v *big.Rat) bool { return v.Cmp(bound) < 0 }, func(v int64) bool { return v < n }}
 	case "multipleOf":
 		if bound.Sign() <= 0 {
 			return
 		}
-		l = limit{"must be a multiple of " + text, func(v *big.Rat) bool { return new(big.Rat).Quo(v, bound).IsInt() }}
+		l = limit{"must be a multiple of " + text, func(v *big.Rat) bool { return new(big.Rat).Quo(v, bound).IsInt() }, func(v int64) bool { return v%n == 0 }}
+	}
+	if !exact {
+		l.small = nil
 	}
 	s.limits = append(s.limits, l)
 }
@@ -380,44 +387,112 @@ func (s *schema) check(v []byte) error {
 const maxSchemaDepth = 4 * maxDepth
 
 func (s *schema) validate(v []byte, depth int) *fault {
+	_, f := s.walk(v, 0, depth)
+	return f
+}
+
+// walk holds the value at b[i] against the schema in one pass and returns where it
+// ends; after a fault the place means nothing.
+func (s *schema) walk(b []byte, i, depth int) (end int, f *fault) {
 	if depth > maxSchemaDepth {
-		return nil
+		return skipValue(b, i), nil
 	}
 	if s.never {
-		return faulty("is not allowed")
+		return i, faulty("is not allowed")
 	}
-	if s.types != 0 && s.types&typesOf(v) == 0 {
-		return faulty("must be %s, not %s", s.types, describe(v))
+	types := typeOfByte[b[i]]
+	if s.types != 0 && s.types&types == 0 {
+		return i, faulty("must be %s, not %s", s.types, describe(b[i:skipValue(b, i)]))
 	}
-	if s.enum != nil {
-		if f := s.checkEnum(v); f != nil {
-			return f
+	switch types {
+	case typeObject:
+		end, f = s.walkObject(b, i, depth)
+	case typeArray:
+		end, f = s.walkArray(b, i, depth)
+	case typeString:
+		end, _ = skipString(b, i)
+		f = s.checkString(b[i:end])
+	case typeNumber | typeInteger:
+		end = skipScalar(b, i)
+		f = s.checkNumber(b[i:end])
+	default:
+		end = skipScalar(b, i)
+	}
+	if f == nil && s.enum != nil {
+		f = s.checkEnum(b[i:end])
+	}
+	if f == nil && s.combines {
+		f = s.checkCombined(b[i:end], depth)
+	}
+	return end, f
+}
+
+// typeOfByte tells the type of a sound value by its first byte; a number may be an
+// integer or not.
+var typeOfByte = func() (t [256]typeSet) {
+	for c := range t {
+		t[c] = typeNumber | typeInteger
+	}
+	t['{'], t['['], t['"'], t['t'], t['f'], t['n'] = typeObject, typeArray, typeString, typeBoolean, typeBoolean, typeNull
+	return t
+}()
+
+func (s *schema) checkNumber(v []byte) *fault {
+	if s.types&typeInteger != 0 && s.types&typeNumber == 0 && !isInteger(v) {
+		if r, ok := ratOf(string(v)); !ok || !r.IsInt() {
+			return faulty("must be %s, not %s", s.types, describe(v))
 		}
 	}
-	var f *fault
-	switch {
-	case isObject(v):
-		f = s.checkObject(v, depth)
-	case isArray(v):
-		f = s.checkArray(v, depth)
-	case isString(v):
-		f = s.checkString(v)
-	case isNumber(v) && s.limits != nil:
-		if n, ok := ratOf(string(v)); ok {
-			for _, l := range s.limits {
-				if !l.holds(n) {
-					return faulty("%s, but is %s", l.text, clip(string(v)))
-				}
+	if s.limits == nil {
+		return nil
+	}
+	n, exact := smallInteger(v)
+	var r *big.Rat
+	for i := range s.limits {
+		l := &s.limits[i]
+		if exact && l.small != nil {
+			if !l.small(n) {
+				return faulty("%s, but is %s", l.text, v)
+			}
+			continue
+		}
+		if r == nil {
+			var ok bool
+			if r, ok = ratOf(string(v)); !ok {
+				return nil
 			}
 		}
+		if !l.holds(r) {
+			return faulty("%s, but is %s", l.text, clip(string(v)))
+		}
 	}
-	if f != nil {
-		return f
+	return nil
+}
+
+// smallInteger reads a number in plain integer spelling of at most 18 digits.
+func smallInteger(v []byte) (n int64, ok bool) {
+	if !isInteger(v) || len(v) > 18 {
+		return 0, false
 	}
-	return s.checkCombined(v, depth)
+	digits := v
+	if v[0] == '-' {
+		digits = v[1:]
+	}
+	for _, c := range digits {
+		n = n*10 + int64(c-'0')
+	}
+	if v[0] == '-' {
+		n = -n
+	}
+	return n, true
 }
 
 func (s *schema) checkEnum(v []byte) *fault {
+	for _, e := range s.enum {
+		if string(e) == string(v) {
+			return nil
+		}
+	}
 	got := canonicalValue(v)
 	allowed := make([]string, len(s.enum))
 	for i, e := range s.enum {
@@ -429,42 +504,18 @@ func (s *schema) checkEnum(v []byte) *fault {
 	return faulty("must be one of %s, but is %s", strings.Join(allowed, ", "), clip(string(v)))
 }
 
-func typesOf(v []byte) typeSet {
-	switch v[0] {
-	case '{':
-		return typeObject
-	case '[':
-		return typeArray
-	case '"':
-		return typeString
-	case 't', 'f':
-		return typeBoolean
-	case 'n':
-		return typeNull
-	}
-	if isInteger(v) {
-		return typeNumber | typeInteger
-	}
-	if r, ok := ratOf(string(v)); ok && r.IsInt() {
-		return typeNumber | typeInteger
-	}
-	return typeNumber
-}
-
 func describe(v []byte) string {
-	switch t := typesOf(v); {
-	case t&typeNumber != 0:
-		return "the number " + clip(string(v))
-	case t == typeString:
-		return "the string " + clip(string(v))
-	case t == typeNull:
-		return "null"
-	case t == typeBoolean:
-		return string(v)
-	case t == typeArray:
+	switch typeOfByte[v[0]] {
+	case typeObject:
+		return "an object"
+	case typeArray:
 		return "an array"
+	case typeString:
+		return "the string " + clip(string(v))
+	case typeNumber | typeInteger:
+		return "the number " + clip(string(v))
 	}
-	return "an object"
+	return string(v) // true, false, null
 }
 
 func (s *schema) checkString(v []byte) *fault {

@@ -2,57 +2,90 @@ package protocol
 
 import "slices"
 
-func (s *schema) checkObject(v []byte, depth int) (bad *fault) {
+// walkObject holds the object at b[i] against the schema and returns where it ends.
+func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
+	start := i
 	count := 0
 	var seen uint64 // which of the first 64 required members are there
-	members(v, func(name, value []byte) bool {
+	for i = skipSpace(b, i+1); b[i] == '"'; {
+		end, escaped := skipString(b, i)
+		name := b[i+1 : end-1]
+		if escaped {
+			name = unescape(name)
+		}
 		count++
 		for i, r := range s.required {
 			if i < 64 && r == string(name) {
 				seen |= 1 << i
+				break
 			}
 		}
-		bad = s.checkMember(name, value, depth)
-		return bad == nil
-	})
-	if bad != nil {
-		return bad
+		i = skipSpace(b, skipSpace(b, end)+1)
+		var f *fault
+		if i, f = s.walkMember(b, i, name, depth); f != nil {
+			return i, f
+		}
+		if i = skipSpace(b, i); b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
 	}
-	for i, r := range s.required {
-		if i < 64 && seen&(1<<i) == 0 || i >= 64 && field(v, r) == nil {
-			return faulty("needs the property %q", r)
+	i++
+	whole := b[start:i]
+	for n, r := range s.required {
+		if n < 64 && seen&(1<<n) == 0 || n >= 64 && field(whole, r) == nil {
+			return i, faulty("needs the property %q", r)
 		}
 	}
 	for name, needs := range s.dependent {
-		if field(v, name) == nil {
+		if field(whole, name) == nil {
 			continue
 		}
 		for _, n := range needs {
-			if field(v, n) == nil {
-				return faulty("needs the property %q because it has %q", n, name)
+			if field(whole, n) == nil {
+				return i, faulty("needs the property %q because it has %q", n, name)
 			}
 		}
 	}
 	switch {
 	case count < s.minProps:
-		return faulty("must have at least %d properties", s.minProps)
+		return i, faulty("must have at least %d properties", s.minProps)
 	case s.maxProps >= 0 && count > s.maxProps:
-		return faulty("must have at most %d properties", s.maxProps)
+		return i, faulty("must have at most %d properties", s.maxProps)
 	}
-	return nil
+	return i, nil
 }
 
-func (s *schema) checkMember(name, value []byte, depth int) *fault {
+// walkMember holds the value at b[i], that of the member name, against the schema.
+func (s *schema) walkMember(b []byte, i int, name []byte, depth int) (end int, f *fault) {
+	sub, known := s.properties[string(name)]
+	switch {
+	case known:
+		end, f = sub.walk(b, i, depth+1)
+	case s.additional == nil || s.patterns != nil:
+		end = skipValue(b, i)
+	case s.additional.never:
+		return i, faulty("is not a known property%s", s.suggest(string(name))).at(string(name))
+	default:
+		end, f = s.additional.walk(b, i, depth+1)
+	}
+	if f == nil && (s.patterns != nil || s.names != nil) {
+		f = s.checkName(b[i:end], name, known, depth)
+	}
+	if f != nil {
+		return i, f.at(string(name))
+	}
+	return end, nil
+}
+
+// checkName applies what goes by the look of a name.
+func (s *schema) checkName(value, name []byte, known bool, depth int) *fault {
 	if s.names != nil {
 		if f := s.names.validate(quote(nil, name), depth+1); f != nil {
-			return f.at(string(name))
+			return f
 		}
 	}
-	sub, known := s.properties[string(name)]
-	if known {
-		if f := sub.validate(value, depth+1); f != nil {
-			return f.at(string(name))
-		}
+	if s.patterns == nil {
+		return nil
 	}
 	for _, p := range s.patterns {
 		if !p.re.Match(name) {
@@ -60,19 +93,16 @@ func (s *schema) checkMember(name, value []byte, depth int) *fault {
 		}
 		known = true
 		if f := p.schema.validate(value, depth+1); f != nil {
-			return f.at(string(name))
+			return f
 		}
 	}
-	if known || s.additional == nil {
+	switch {
+	case known || s.additional == nil:
 		return nil
+	case s.additional.never:
+		return faulty("is not a known property%s", s.suggest(string(name)))
 	}
-	if s.additional.never {
-		return faulty("is not a known property%s", s.suggest(string(name))).at(string(name))
-	}
-	if f := s.additional.validate(value, depth+1); f != nil {
-		return f.at(string(name))
-	}
-	return nil
+	return s.additional.validate(value, depth+1)
 }
 
 // suggest names the known property that is spelled most like name, if any is.
@@ -113,48 +143,53 @@ func distance(a, b string, most int) int {
 	return min(row[len(b)], most)
 }
 
-func (s *schema) checkArray(v []byte, depth int) (bad *fault) {
+// walkArray holds the array at b[i] against the schema and returns where it ends.
+func (s *schema) walkArray(b []byte, i, depth int) (int, *fault) {
 	count, contained := 0, false
 	var all [][]byte
-	elements(v, func(e []byte) bool {
+	for i = skipSpace(b, i+1); b[i] != ']'; {
 		sub := s.items
 		if count < len(s.prefix) {
 			sub = s.prefix[count]
 		}
-		if sub != nil {
-			if bad = sub.validate(e, depth+1); bad != nil {
-				bad = bad.at(itoa(count))
-				return false
+		from := i
+		if sub == nil {
+			i = skipValue(b, i)
+		} else {
+			var f *fault
+			if i, f = sub.walk(b, i, depth+1); f != nil {
+				return i, f.at(itoa(count))
 			}
 		}
 		if s.contains != nil && !contained {
-			contained = s.contains.validate(e, depth+1) == nil
+			contained = s.contains.validate(b[from:i], depth+1) == nil
 		}
 		if s.unique {
-			all = append(all, canonicalValue(e))
+			all = append(all, canonicalValue(b[from:i]))
 		}
 		count++
-		return true
-	})
+		if i = skipSpace(b, i); b[i] == ',' {
+			i = skipSpace(b, i+1)
+		}
+	}
+	i++
 	switch {
-	case bad != nil:
-		return bad
 	case count < s.minItems:
-		return faulty("must have at least %d items", s.minItems)
+		return i, faulty("must have at least %d items", s.minItems)
 	case s.maxItems >= 0 && count > s.maxItems:
-		return faulty("must have at most %d items", s.maxItems)
+		return i, faulty("must have at most %d items", s.maxItems)
 	case s.contains != nil && !contained:
-		return faulty("must contain an item of a certain kind")
+		return i, faulty("must contain an item of a certain kind")
 	}
 	if s.unique {
 		slices.SortFunc(all, slices.Compare)
-		for i := 1; i < len(all); i++ {
-			if slices.Equal(all[i-1], all[i]) {
-				return faulty("must not contain the same item twice")
+		for n := 1; n < len(all); n++ {
+			if slices.Equal(all[n-1], all[n]) {
+				return i, faulty("must not contain the same item twice")
 			}
 		}
 	}
-	return nil
+	return i, nil
 }
 
 func (s *schema) checkCombined(v []byte, depth int) *fault {

@@ -135,13 +135,13 @@ func (t *Tool) check() error {
 		return fmt.Errorf("tool %s: Call is missing", t.Name)
 	}
 	var s scanner
-	if s.scan(t.InputSchema, nil) != scanOK || string(field(t.InputSchema, "type")) != `"object"` {
+	if s.scan(t.InputSchema, nil, nil) != scanOK || string(field(t.InputSchema, "type")) != `"object"` {
 		return fmt.Errorf(`tool %s: the input schema must be a JSON object with "type":"object"`, t.Name)
 	}
-	if t.OutputSchema != nil && (s.scan(t.OutputSchema, nil) != scanOK || !isObject(t.OutputSchema[skipSpace(t.OutputSchema, 0):])) {
+	if t.OutputSchema != nil && (s.scan(t.OutputSchema, nil, nil) != scanOK || !isObject(t.OutputSchema[skipSpace(t.OutputSchema, 0):])) {
 		return fmt.Errorf("tool %s: the output schema must be a JSON object", t.Name)
 	}
-	if t.Meta != nil && (s.scan(t.Meta, nil) != scanOK || !isObject(t.Meta[skipSpace(t.Meta, 0):])) {
+	if t.Meta != nil && (s.scan(t.Meta, nil, nil) != scanOK || !isObject(t.Meta[skipSpace(t.Meta, 0):])) {
 		return fmt.Errorf("tool %s: _meta must be a JSON object", t.Name)
 	}
 	return nil

@@ -117,11 +117,7 @@ func (s *LineStream) ReadFrame() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		line = bytes.TrimPrefix(line, bom)
-		if n := len(line); n > 0 && line[n-1] == '\r' {
-			line = line[:n-1]
-		}
-		if !blank(line) {
+		if line = trim(line); !blank(line) {
 			return line, nil
 		}
 	}
@@ -136,10 +132,29 @@ func (s *LineStream) Own(frame []byte) []byte {
 	return append(make([]byte, 0, len(frame)), frame...)
 }
 
-// Buffered reports whether a whole further line is waiting in memory, so that the
-// next ReadFrame does not block.
-func (s *LineStream) Buffered() bool {
-	return bytes.IndexByte(s.buf[s.start:s.end], '\n') >= 0
+// ReadBuffered returns the next frame if it has been read already, as a whole; it
+// never waits. The frame is valid until the next call.
+func (s *LineStream) ReadBuffered() (frame []byte, ok bool) {
+	for {
+		i := bytes.IndexByte(s.buf[s.start:s.end], '\n')
+		if i < 0 || i > s.maxFrame {
+			return nil, false
+		}
+		line := trim(s.buf[s.start : s.start+i])
+		s.start += i + 1
+		if !blank(line) {
+			return line, true
+		}
+	}
+}
+
+// trim takes a byte-order mark and a carriage return off a line.
+func trim(line []byte) []byte {
+	line = bytes.TrimPrefix(line, bom)
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
 }
 
 func blank(line []byte) bool {

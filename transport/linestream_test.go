@@ -101,6 +101,38 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func TestReadBuffered(t *testing.T) {
+	r, w := io.Pipe()
+	s := transport.NewLineStream(r, io.Discard, transport.MaxFrame(100))
+	if _, ok := s.ReadBuffered(); ok {
+		t.Error("a frame before anything was read")
+	}
+	go io.WriteString(w, "a\n\n\xef\xbb\xbfb\r\n \nhalf")
+	for _, want := range []string{"a", "b"} {
+		frame, ok := s.ReadBuffered()
+		if want == "a" {
+			var err error
+			if frame, err = s.ReadFrame(); err != nil {
+				t.Fatal(err)
+			}
+			ok = true
+		}
+		if !ok || string(frame) != want {
+			t.Errorf("got %q %v, want %q", frame, ok, want)
+		}
+	}
+	if frame, ok := s.ReadBuffered(); ok {
+		t.Errorf("half a line was returned: %q", frame)
+	}
+	go func() {
+		io.WriteString(w, " more\n")
+		w.Close()
+	}()
+	if frame, err := s.ReadFrame(); err != nil || string(frame) != "half more" {
+		t.Errorf("%q %v", frame, err)
+	}
+}
+
 func TestOwn(t *testing.T) {
 	s := transport.NewLineStream(strings.NewReader("first\nsecond\n"+strings.Repeat("x", 100_000)+"\nlast\n"), io.Discard)
 	var owned [][]byte
