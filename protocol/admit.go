@@ -153,12 +153,13 @@ func (c *conn) admitRequest(w *worker, e *envelope, frame []byte) {
 		return
 	}
 	r = r.own(c.stream.Own(frame), frame)
-	run, refuse := c.take(r, c.effortOf(r))
+	effort := c.effortOf(r)
+	run, refuse := c.take(r, effort)
 	switch {
 	case refuse != nil:
 		w.out = appendErrorLine(w.out, r.id, refuse)
 	case run:
-		w.next = r
+		w.next, w.eager = r, effort == waiting
 	}
 }
 

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -10,9 +9,6 @@ import (
 
 	"fabro-mcp/transport"
 )
-
-// maxIdle is how many goroutines may queue up to read; more end themselves.
-const maxIdle = 4
 
 // spareWorkers are the goroutines beyond handlers and waiting calls: somebody must
 // read, and some may be writing. When all are stuck in writing, nobody reads, and
@@ -37,7 +33,7 @@ type conn struct {
 	// The reader's state. Whoever reads a line also admits it under this lock, so
 	// that messages take effect in their order.
 	rmu     sync.Mutex
-	ended   bool
+	ended   error // why nothing more is read
 	scanner scanner
 	scratch request // for methods that are answered at once
 
@@ -59,6 +55,9 @@ type conn struct {
 	inputClosed chan struct{} // closed at the end of input
 	readError   error         // set before inputClosed is closed
 	broken      chan struct{} // closed when a write failed
+	gone        chan struct{} // closed when serve is at its end
+
+	lead lead
 }
 
 func newConn(s *Server, stream *transport.LineStream) *conn {
@@ -69,7 +68,9 @@ func newConn(s *Server, stream *transport.LineStream) *conn {
 		idle:        make(chan struct{}),
 		inputClosed: make(chan struct{}),
 		broken:      make(chan struct{}),
+		gone:        make(chan struct{}),
 	}
+	c.lead.wake = make(chan struct{}, 1)
 	c.maxTotal = int32(s.opts.MaxHandlers + s.opts.MaxWaiting + spareWorkers)
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.out = newOutput(stream, func() { close(c.broken) })
@@ -82,23 +83,27 @@ func newConn(s *Server, stream *transport.LineStream) *conn {
 func (c *conn) serve(ctx context.Context) error {
 	defer c.stop(ErrShuttingDown)
 	c.spawnReader()
+	c.workers.Add(1)
+	go c.standBy()
 	var result error
+	clean, patience := false, afterStop
 	select {
 	case <-c.inputClosed:
 		if c.readError != io.EOF {
 			c.opts.Logger.Warn("reading failed", "error", c.readError)
 			result = c.readError
 		}
+		patience = c.opts.DrainGrace
 		if c.drain(c.opts.DrainGrace, false) {
-			// Everything is answered: no worker can be stuck in a handler.
-			c.workers.Wait()
+			clean = true
 		}
 	case <-ctx.Done():
 		c.endInput(context.Cause(ctx))
 		c.drain(c.opts.StopGrace, true)
 	case <-c.broken:
 	}
-	c.out.settle(afterStop)
+	c.out.settle(patience)
+	close(c.gone)
 	select {
 	case <-c.broken:
 		result = ErrPeerGone
@@ -110,6 +115,10 @@ func (c *conn) serve(ctx context.Context) error {
 	}
 	c.stop(ErrShuttingDown)
 	c.stream.Close()
+	if clean {
+		// Everything is answered: no worker can be stuck in a handler.
+		c.workers.Wait()
+	}
 	return result
 }
 
@@ -175,7 +184,7 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 		defer close(done)
 		for _, r := range left {
 			e := &Error{Code: CodeInternal, Message: "The server ended before this request was finished"}
-			c.reply(r, appendErrorLine(nil, r.id, e))
+			c.reply(r, appendErrorLine(nil, r.id, e), false)
 		}
 	}()
 	timer := time.NewTimer(afterStop)
@@ -185,99 +194,6 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 	case <-timer.C:
 	}
 	return false
-}
-
-// spawnReader starts a worker. The caller holds rmu or is the first.
-func (c *conn) spawnReader() {
-	c.readers.Add(1)
-	c.total.Add(1)
-	c.workers.Add(1)
-	go c.work()
-}
-
-// work is the loop of leader and follower: read a line, admit it, see to it that
-// somebody else reads, and only then do what the line asks for.
-func (c *conn) work() {
-	defer c.workers.Done()
-	var w worker
-	for {
-		c.rmu.Lock()
-		if c.ended {
-			c.rmu.Unlock()
-			return
-		}
-		for {
-			w.out, w.next = w.out[:0], nil
-			if err := c.readOn(&w); err != nil {
-				c.ended = true
-				c.rmu.Unlock()
-				c.endInput(err)
-				return
-			}
-			// Where somebody is writing already, answers go along with what is
-			// written next, and there is nothing to hand over for.
-			if w.next != nil || len(w.out) > 0 && !c.out.join(w.out) {
-				break
-			}
-		}
-		w.counted = len(w.out) > 0
-		if w.counted {
-			c.begin()
-		}
-		if c.readers.Add(-1) == 0 && c.total.Load() < c.maxTotal {
-			c.spawnReader()
-		}
-		c.rmu.Unlock()
-
-		if w.counted {
-			c.out.send(nil, w.out, false)
-			c.end()
-		}
-		for r := w.next; r != nil; {
-			r = c.run(&w, r)
-		}
-		if cap(w.out) > 1<<20 {
-			w.out = nil
-		}
-		if c.readers.Add(1) > maxIdle {
-			c.readers.Add(-1)
-			c.total.Add(-1)
-			return
-		}
-	}
-}
-
-// maxGathered is how much is answered at once before somebody else reads on.
-const maxGathered = 32 << 10
-
-// readOn reads a message and admits it, and goes on while what has come so far
-// could be answered at once and more is there already: answers that leave together
-// cost one write. The caller holds rmu.
-func (c *conn) readOn(w *worker) error {
-	frame, err := c.stream.ReadFrame()
-	var long *transport.FrameTooLongError
-	if errors.As(err, &long) {
-		c.refuseLong(w, long)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for ok := true; ok; {
-		c.admit(w, frame)
-		if w.next != nil || len(w.out) > maxGathered {
-			break
-		}
-		frame, ok = c.stream.ReadBuffered()
-	}
-	return nil
-}
-
-// worker is the state of one goroutine of the loop.
-type worker struct {
-	out     []byte   // lines to be written for the message just read
-	next    *request // to be run
-	counted bool
 }
 
 // begin and end count what is open, so that the end of input can wait for it.
@@ -344,17 +260,33 @@ func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
 // The handler's place is given on only after the reply is written: a host that
 // reads slowly slows the handlers down instead of filling memory.
 func (c *conn) run(w *worker, r *request) *request {
-	if c.isClosed(r) {
-		c.reply(r, nil)
-		return c.releaseSlot(r)
-	}
-	w.out = r.respond(w.out[:0])
-	if r.stays {
+	if !c.perform(w, r) {
 		return nil
 	}
-	r.x.flush()
-	c.reply(r, w.out)
+	c.reply(r, w.out, false)
 	return c.releaseSlot(r)
+}
+
+// perform runs the handler of a request and leaves the response in w; false means
+// that the request stays open.
+func (c *conn) perform(w *worker, r *request) (answered bool) {
+	if cap(w.out) > 1<<20 {
+		w.out = nil
+	}
+	w.out = w.out[:0]
+	if c.isClosed(r) {
+		return true
+	}
+	start := time.Now()
+	w.out = r.respond(w.out)
+	if r.stays {
+		return false
+	}
+	if r.slot != &c.waiting {
+		c.lead.sample(time.Since(start))
+	}
+	r.x.flush()
+	return true
 }
 
 func (c *conn) isClosed(r *request) bool {
@@ -396,15 +328,19 @@ func (c *conn) releaseSlot(r *request) (next *request) {
 
 // reply sends the response of a request, unless it is closed, and forgets the
 // request. The id is free before the peer can know that it is.
-func (c *conn) reply(r *request, line []byte) {
+// With hold the response goes out with what the reader flushes next.
+func (c *conn) reply(r *request, line []byte, hold bool) {
 	c.mu.Lock()
 	if c.inflight[r.key] == r {
 		delete(c.inflight, r.key)
 	}
 	c.mu.Unlock()
-	if r.batch != nil {
+	switch {
+	case r.batch != nil:
 		r.batch.add(c, r, line)
-	} else {
+	case hold:
+		c.out.hold(r, line, true)
+	default:
 		c.out.send(r, line, true)
 	}
 	if r.cancel != nil {

@@ -18,12 +18,12 @@
 //
 // The way of a message:
 //
-//	conn.work       one goroutine at a time reads a line (leader and follower)
-//	└ conn.admit    in the order of the lines: envelope, era, revision, method;
-//	  │             notifications and initialize take effect here
-//	  └ conn.run    after another goroutine has taken over reading: the handler
-//	    └ request.finish   rendered for the peer's revision
-//	      └ output.send    ordered for its request, whole lines, one write
+//	conn.leadOn         one goroutine at a time reads a line (lead.go)
+//	└ conn.admit        in the order of the lines: envelope, era, revision, method;
+//	  │                 notifications and initialize take effect here
+//	  └ conn.perform    the handler; if it takes long, another goroutine reads on
+//	    └ request.respond   rendered for the peer's revision
+//	      └ output          ordered for its request, whole lines, one write at a time
 //
 // Everything that differs between revisions is one row of the table in
 // revision.go. Handlers are written once, against the newest shape.

@@ -371,7 +371,7 @@ func (c *conn) endListener(r *request) {
 	for _, stop := range l.stops {
 		stop()
 	}
-	c.reply(r, nil)
+	c.reply(r, nil, false)
 	c.releaseSlot(r)
 }
 

@@ -41,40 +41,73 @@ func newOutput(stream *transport.LineStream, failed func()) *output {
 // when send returns.
 func (o *output) send(r *request, lines []byte, last bool) bool {
 	o.mu.Lock()
-	for len(o.pending) >= maxPending && o.err == nil {
+	for len(o.pending) >= maxPending && o.writing && o.err == nil {
 		o.space.Wait()
 	}
-	if r != nil {
-		if r.closed {
-			o.mu.Unlock()
-			return false
-		}
-		r.closed = last
-	}
-	if o.err != nil || len(lines) == 0 {
+	if !o.admitLocked(r, last) {
 		o.mu.Unlock()
-		return o.err == nil
+		return false
 	}
-	if o.writing {
+	switch {
+	case o.err != nil || len(lines) == 0:
+		defer o.mu.Unlock()
+		return o.err == nil
+	case o.writing:
 		o.pending = append(o.pending, lines...)
 		o.mu.Unlock()
-		return true
+	case len(o.pending) > 0:
+		o.pending = append(o.pending, lines...)
+		o.writing = true
+		o.writeLocked(nil)
+	default:
+		o.writing = true
+		o.mu.Unlock()
+		err := o.stream.WriteLines(lines)
+		o.mu.Lock()
+		o.writeLocked(err)
 	}
-	o.writing = true
-	o.mu.Unlock()
-	o.write(lines)
 	return true
 }
 
-// join adds whole lines to what is waiting for the write that is under way; false,
-// and nothing done, where no write is, or too much waits already.
-func (o *output) join(lines []byte) bool {
+// hold is send without the write: the lines go out with the next flush or send. The
+// reader uses it, which flushes before it waits for input.
+func (o *output) hold(r *request, lines []byte, last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.writing || len(o.pending) >= maxPending {
+	if o.admitLocked(r, last) && o.err == nil {
+		o.pending = append(o.pending, lines...)
+	}
+}
+
+// held is how much waits to be flushed.
+func (o *output) held() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.writing {
+		return 0 // the writer takes it along
+	}
+	return len(o.pending)
+}
+
+// flush writes what is held.
+func (o *output) flush() {
+	o.mu.Lock()
+	if o.writing || len(o.pending) == 0 {
+		o.mu.Unlock()
+		return
+	}
+	o.writing = true
+	o.writeLocked(nil)
+}
+
+func (o *output) admitLocked(r *request, last bool) bool {
+	if r == nil {
+		return true
+	}
+	if r.closed {
 		return false
 	}
-	o.pending = append(o.pending, lines...)
+	r.closed = last
 	return true
 }
 
@@ -89,8 +122,9 @@ func (o *output) close(r *request) bool {
 	return true
 }
 
-// settle waits, for at most d, until everything sent so far is written.
+// settle writes what is held and waits, for at most d, until all is written.
 func (o *output) settle(d time.Duration) {
+	go o.flush() // it may hang
 	late := false
 	timer := time.AfterFunc(d, func() {
 		o.mu.Lock()
@@ -101,15 +135,14 @@ func (o *output) settle(d time.Duration) {
 	defer timer.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.writing && o.err == nil && !late {
+	for (o.writing || len(o.pending) > 0) && o.err == nil && !late {
 		o.space.Wait()
 	}
 }
 
-// write is entered by the one that set writing.
-func (o *output) write(lines []byte) {
-	err := o.stream.WriteLines(lines)
-	o.mu.Lock()
+// writeLocked is entered by the one that set writing, with the error of what it has
+// written itself. It writes what is pending until nothing is, and unlocks.
+func (o *output) writeLocked(err error) {
 	for err == nil && len(o.pending) > 0 {
 		batch := o.pending
 		o.pending = o.spare[:0]
@@ -123,14 +156,14 @@ func (o *output) write(lines []byte) {
 		}
 	}
 	o.writing = false
-	o.space.Broadcast()
-	if err != nil && o.err == nil {
+	broken := err != nil && o.err == nil
+	if broken {
 		o.err = err
 		o.pending = nil
-		o.space.Broadcast()
-		o.mu.Unlock()
-		o.failed()
-		return
 	}
+	o.space.Broadcast()
 	o.mu.Unlock()
+	if broken {
+		o.failed()
+	}
 }
