@@ -23,6 +23,7 @@ type mutator interface{ mutates() bool }
 // toolSpec is one row of the catalogue.
 type toolSpec struct {
 	name, title, description string
+	see                      []pointer
 	toolset                  string
 	output                   string // JSON Schema of the structured result
 	make                     func() operation
@@ -34,12 +35,28 @@ type toolSpec struct {
 	task        bool // may run as a task
 }
 
+// pointer is a sentence of a description that names another tool; it is left out
+// where that tool is not offered.
+type pointer struct{ tool, sentence string }
+
+// described is the description that a server gives of a tool.
+func (h *host) described(t *toolSpec) string {
+	s := t.description
+	for _, p := range t.see {
+		if h.offers(p.tool) {
+			s += " " + p.sentence
+		}
+	}
+	return s
+}
+
 // catalogue lists every tool there is.
 func catalogue(readOnly bool) []*toolSpec {
 	return []*toolSpec{
 		{
 			name: nameCreate, title: "Create runs", toolset: toolsetRuns,
-			description: "Creates one or more workflow runs, on request below a parent run, and starts them unless told otherwise. The workflow is checked first; what is wrong with it is reported with file, line and column. Then wait with fabro_run_gather.",
+			description: "Creates one or more workflow runs, on request below a parent run, and starts them unless told otherwise. The workflow is checked first; what is wrong with it is reported with file, line and column.",
+			see:         []pointer{{nameGather, "Then wait with fabro_run_gather."}},
 			output:      createSchema, make: func() operation { return new(createParams) },
 		},
 		{
@@ -54,7 +71,8 @@ func catalogue(readOnly bool) []*toolSpec {
 		},
 		{
 			name: nameInteract, title: "Steer or answer a run", toolset: toolsetRuns, destructive: true,
-			description: "Steers one run: start, approve or deny it, send a message to its agent, interrupt, cancel, archive or unarchive it, set or remove its parent, read or answer its questions. An answer must come from the person. To look at a run use fabro_run_get.",
+			description: "Steers one run: start, approve or deny it, send a message to its agent, interrupt, cancel, archive or unarchive it, set or remove its parent, read or answer its questions. An answer must come from the person.",
+			see:         []pointer{{nameGet, "To look at a run use fabro_run_get."}},
 			output:      interactSchema, make: func() operation { return new(interactParams) },
 		},
 		{
@@ -89,7 +107,8 @@ func catalogue(readOnly bool) []*toolSpec {
 		},
 		{
 			name: nameWorkflowValidate, title: "Check a workflow", toolset: toolsetInsight, readOnly: true, idempotent: true,
-			description: "Checks a workflow as fabro_run_create would and reports what is wrong with file, line and column. Runs nothing and needs no Fabro server.",
+			description: "Checks a workflow and reports what is wrong with file, line and column. Runs nothing and needs no Fabro server.",
+			see:         []pointer{{nameCreate, "fabro_run_create makes the same checks."}},
 			output:      validateSchema, make: func() operation { return new(workflowValidateParams) },
 		},
 		{
@@ -118,7 +137,7 @@ func (h *host) publish(t *toolSpec) protocol.Tool {
 		return &no
 	}
 	tool := protocol.Tool{
-		Name: t.name, Title: t.title, Description: t.description,
+		Name: t.name, Title: t.title, Description: h.described(t),
 		InputSchema:  t.make().fields().Schema(""),
 		OutputSchema: []byte(t.output),
 		Annotations: &protocol.ToolAnnotations{

@@ -245,8 +245,15 @@ func (c *creation) pageFailure(page *plain.Page) {
 		}
 	}
 	if len(c.out.NotTried) > 0 {
-		page.Line("Not tried: runs[%d] to runs[%d]. Correct what is wrong, then call again with the items that were not created.",
-			c.out.NotTried[0], c.out.NotTried[len(c.out.NotTried)-1])
+		page.Line("Not tried: runs[%d] to runs[%d].", c.out.NotTried[0], c.out.NotTried[len(c.out.NotTried)-1])
+	}
+	switch {
+	case c.record != nil && len(c.runs) > 0:
+		page.Line("Correct what is wrong, then make the same call again: with its request_key nothing is created twice.")
+	case len(c.p.Runs) > 1:
+		page.Line("Correct what is wrong, then call again with the items that were not created.")
+	default:
+		page.Line("Correct what is wrong, then call again.")
 	}
 }
 

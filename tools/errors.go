@@ -39,7 +39,7 @@ func (h *host) hintFor(api *fabroapi.APIError) string {
 	case wire.CodeRunNotSteerable, wire.CodeRunNotInterruptible:
 		return "Messages and interrupts reach a run only while an agent stage of it is running."
 	case wire.CodeAgentNotSteerable:
-		return "Wait for the stage with fabro_run_gather, or cancel the run."
+		return "Wait for the stage to end, or cancel the run."
 	case wire.CodeNoActiveSteerableSession:
 		return "Send a message without interrupt instead: it is kept until the agent can take it."
 	case wire.CodeWorkerControlUnavailable:

@@ -315,7 +315,7 @@ func (h *host) gatherText(out *gatherResult, runs []*followed, capped bool) stri
 			page.Line("%s: gone, it was deleted meanwhile", w.id)
 			continue
 		}
-		page.Line("%s", h.runLine(w.run))
+		page.Line("%s", h.shownLine(w.run, len(w.open())))
 		quoteError(page, w.run)
 	}
 	for i := range out.WaitingFor {

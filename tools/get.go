@@ -55,7 +55,7 @@ func (p *getParams) run(ctx context.Context, r *request) (*reply, error) {
 // getText shows a run with its stages and open questions.
 func (h *host) getText(run *wire.Run, state json.RawMessage, questions []wire.Question) string {
 	page := &plain.Page{Rest: "The whole state: " + runURI(run.ID, "state")}
-	page.Line("%s", h.runLine(run))
+	page.Line("%s", h.shownLine(run, len(questions)))
 	page.Line("Created %s by %s%s", stamp(run.Timestamps.CreatedAt), actorName(&run.CreatedBy), labelText(run.Labels))
 	if run.ParentID != nil {
 		page.Line("Child of %s", *run.ParentID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
 )
 
@@ -152,10 +153,16 @@ func TestTextsNameOfferedTools(t *testing.T) {
 		for _, p := range h.server.Prompts {
 			all.WriteString(p.Description)
 		}
+		for _, tool := range h.server.Tools {
+			all.WriteString(strings.ReplaceAll(tool.Description+string(tool.InputSchema)+string(tool.OutputSchema), tool.Name, ""))
+		}
 		for _, kind := range runStatuses {
 			run := &wire.Run{ID: "x"}
 			run.Lifecycle.Status.Kind = kind
-			all.WriteString(h.runLine(run))
+			all.WriteString(h.runLine(run) + h.listLine(run))
+			for _, api := range []*fabroapi.APIError{{Status: 404}, {Status: 501}, {Status: 500}, {Status: 429}, {Status: 409, Code: wire.CodeAgentNotSteerable}} {
+				all.WriteString(h.sentence(api))
+			}
 			all.WriteString(strings.Join(h.nextSteps(run, &diagnosis{FailedStage: &failedStage{}}), " "))
 		}
 		for _, tool := range catalogue(false) {

@@ -126,7 +126,17 @@ func workflowLabel(run *wire.Run) string {
 }
 
 // runLine is the short line for one run: id, workflow, status, what to do next.
-func (h *host) runLine(run *wire.Run) string {
+func (h *host) runLine(run *wire.Run) string { return h.runLineWith(run, h.nextStep(run)) }
+
+// shownLine is runLine for a run whose open questions follow in the same text.
+func (h *host) shownLine(run *wire.Run, questions int) string {
+	if questions > 0 {
+		return h.runLineWith(run, "Waits for a person's answer, see below.")
+	}
+	return h.runLine(run)
+}
+
+func (h *host) runLineWith(run *wire.Run, next string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s): %s", run.ID, workflowLabel(run), run.Lifecycle.Status)
 	if run.Lifecycle.Archived {
@@ -138,7 +148,7 @@ func (h *host) runLine(run *wire.Run) string {
 	if control := run.Lifecycle.PendingControl; control != nil {
 		fmt.Fprintf(&b, ", %s requested", *control)
 	}
-	if next := h.nextStep(run); next != "" {
+	if next != "" {
 		b.WriteString(". ")
 		b.WriteString(next)
 	}
