@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fabro-mcp/conformance/check"
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/runner"
 	"fabro-mcp/conformance/transcript"
@@ -54,6 +55,9 @@ func (c *runCmd) Run(w *world) error {
 		return err
 	}
 	cfg.Transcripts = ts
+	if len(c.Paths) == 0 {
+		cfg.Inspect = check.Inspect(compileSchema) // everything that is built in
+	}
 	if c.Update {
 		if !fromDisk {
 			return usageError{errors.New("--update rewrites files: name directories or files, not built-in suites")}

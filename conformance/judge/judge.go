@@ -79,7 +79,7 @@ type request struct {
 	filter    *strictjson.Value // of a listen
 	acked     bool
 	handle    bool // answered with a task, whose progress goes on
-	unclaimed bool // neither a session nor a claim says which revision it is of
+	unclaimed bool // neither a session nor a known claim says which revision it is of
 	invalid   bool // no valid request: its id need not fit the schema
 	logLevel  string
 	answered  bool
@@ -161,7 +161,7 @@ const newestHandshake = "2025-11-25"
 // Sent notes one line that was written to the server, without its newline.
 func (j *Judge) Sent(line []byte) {
 	if len(strings.TrimSpace(string(line))) == 0 {
-		j.unreadable++ // a strict reader may call it no JSON
+		j.unreadable++ // skipping an empty line and calling it no JSON are both right
 		return
 	}
 	v, err := strictjson.Parse(line)
@@ -227,7 +227,7 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 	meta := v.At("params", "_meta")
 	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str(), invalid: invalid}
 	r.revision = j.fallback()
-	r.unclaimed = transcript.Modern(r.revision) && meta.Get(metaVersion) == nil
+	r.unclaimed = transcript.Modern(r.revision) && !known(meta.Get(metaVersion).Str())
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
 		r.modern = transcript.Modern(claim)
 		if known(claim) {

@@ -3,6 +3,9 @@ package runner
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"fabro-mcp/conformance/judge"
@@ -80,7 +83,7 @@ func (w *peer) excerpt() []report.Event {
 // start starts the process; the caller does not hold the mutex.
 func (p *player) start(w *peer, args []string) error {
 	spec := process.Spec{
-		Command: append(append([]string{}, p.cfg.Command...), args...),
+		Command: append(p.command(), args...),
 		Env:     p.env,
 		Dir:     p.dir,
 		OnLine:  func(l process.Line) { p.onLine(w, l) },
@@ -111,6 +114,23 @@ func (p *player) start(w *peer, args []string) error {
 	w.judge = judge.New(p.rev)
 	p.allow(w, p.t.Steps)
 	return nil
+}
+
+// command is the command under test. Where a transcript changes the directory,
+// arguments that name existing files still mean those.
+func (p *player) command() []string {
+	out := slices.Clone(p.cfg.Command)
+	if p.dir == "" {
+		return out
+	}
+	for i, arg := range out {
+		if _, err := os.Stat(arg); err == nil && !filepath.IsAbs(arg) {
+			if abs, err := filepath.Abs(arg); err == nil {
+				out[i] = abs
+			}
+		}
+	}
+	return out
 }
 
 // allow tells the judge of the ids that maybe and ignore steps reckon with.

@@ -45,7 +45,8 @@ func probeAll(ctx context.Context, cfg *Config, jobs []job) map[string]*Offer {
 	)
 	for _, rev := range transcript.Revisions {
 		need := transcript.Need{Kind: transcript.NeedRevision, Name: rev}
-		if !slices.ContainsFunc(jobs, func(j job) bool { return j.rev == rev || slices.Contains(j.t.Needs, need) }) {
+		inspect := cfg.Inspect != nil && (cfg.Revisions == nil || slices.Contains(cfg.Revisions, rev))
+		if !inspect && !slices.ContainsFunc(jobs, func(j job) bool { return j.rev == rev || slices.Contains(j.t.Needs, need) }) {
 			continue
 		}
 		wg.Go(func() {

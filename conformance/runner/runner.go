@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,6 +115,8 @@ func filterText(t *transcript.Transcript, rev string) string {
 	return text
 }
 
+var errNothing = errors.New("no transcript matches the paths, --revision and --filter")
+
 // Run plays everything and returns the report. An error means that nothing
 // could be played at all (no such command); whatever a server does wrong is in
 // the report. A cancelled context ends the run early; the report says so.
@@ -123,8 +126,8 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	}
 	rep := &report.Report{Tool: "mcp-conformance", Command: cfg.Command, Started: time.Now()}
 	jobs := cfg.jobs()
-	if len(jobs) == 0 {
-		return nil, errors.New("no transcript matches the paths, --revision and --filter")
+	if len(jobs) == 0 && cfg.Inspect == nil {
+		return nil, errNothing
 	}
 	offers := probeAll(ctx, &cfg, jobs)
 	for _, rev := range transcript.Revisions {
@@ -136,11 +139,14 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 		}
 	}
 	rep.Cases = make([]*report.Case, len(jobs))
-	defer func() { rep.Cases = append(inspected(offers), rep.Cases...) }()
 	if len(rep.Spoken) == 0 {
 		rep.Aborted = whyNothingIsSpoken(offers)
 	}
 	play(ctx, &cfg, jobs, offers, rep)
+	rep.Cases = append(cfg.inspected(offers), rep.Cases...)
+	if len(rep.Cases) == 0 && rep.Aborted == "" {
+		return nil, errNothing
+	}
 	if ctx.Err() != nil && rep.Aborted == "" {
 		rep.Aborted = fmt.Sprintf("interrupted: %v", context.Cause(ctx))
 	}
@@ -148,14 +154,18 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	return rep, nil
 }
 
-func inspected(offers map[string]*Offer) []*report.Case {
+func (cfg *Config) inspected(offers map[string]*Offer) []*report.Case {
 	var out []*report.Case
 	for _, rev := range transcript.Revisions {
 		o := offers[rev]
 		if o == nil {
 			continue
 		}
-		out = append(out, o.inspected...)
+		for _, c := range o.inspected {
+			if cfg.Filter == nil || cfg.Filter.MatchString(c.ID()+" "+c.Title+" "+strings.Join(c.Requirements, " ")) {
+				out = append(out, c)
+			}
+		}
 		// A server that is broken must not look like one that speaks nothing.
 		if c := o.garbled; c != nil && !o.Spoken {
 			if c.Settle(); c.Outcome == report.Fail {
