@@ -12,7 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// binary is the built program; the tests run it as its users do.
+// binary is the built program; the tests run it as its users do, hundreds of times,
+// and so without the race detector, which costs a second at each start. Races are
+// looked for in the rooms and by conformance/realclients.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -25,7 +27,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "fabro")
-	build := exec.Command("go", "build", "-race", "-o", binary, ".")
+	build := exec.Command("go", "build", "-o", binary, ".")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		return 1
