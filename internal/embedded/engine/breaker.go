@@ -68,7 +68,7 @@ func (w *walk) forget() {
 	w.completed, w.index = nil, 0
 	clear(w.outcomes)
 	clear(w.retries)
-	clear(w.ctx.values)
+	w.ctx.reset()
 	w.seed()
 	w.nextBase = true
 }

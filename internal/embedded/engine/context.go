@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,7 +22,7 @@ const blobScheme = "blob://sha256/"
 // use: each branch of a parallel node has its own.
 type Context struct {
 	values  map[string]any
-	changed map[string]struct{} // keys set or unset since the last changes were taken
+	changed map[string]struct{} // keys set since the last changes were taken
 }
 
 func newContext() *Context {
@@ -69,12 +68,11 @@ func sameScalar(a, b any) bool {
 	return false
 }
 
-// take returns the keys that changed since the last call, split into those with a value and those without, or
-// everything when whole is set.
-func (c *Context) take(whole bool) (set map[string]json.RawMessage, unset []string, err error) {
-	set = map[string]json.RawMessage{}
-	put := func(key string, value any) error {
-		raw, err := marshal(value)
+// take returns the values that changed since the last call, or all of them when whole is set.
+func (c *Context) take(whole bool) (map[string]json.RawMessage, error) {
+	set := map[string]json.RawMessage{}
+	put := func(key string) error {
+		raw, err := marshal(c.values[key])
 		if err != nil {
 			return fmt.Errorf("context value %q: %w", key, err)
 		}
@@ -82,23 +80,26 @@ func (c *Context) take(whole bool) (set map[string]json.RawMessage, unset []stri
 		return nil
 	}
 	if whole {
-		for key, value := range c.values {
-			if err := put(key, value); err != nil {
-				return nil, nil, err
+		for key := range c.values {
+			if err := put(key); err != nil {
+				return nil, err
 			}
 		}
 	} else {
 		for key := range c.changed {
-			if value, ok := c.values[key]; !ok {
-				unset = append(unset, key)
-			} else if err := put(key, value); err != nil {
-				return nil, nil, err
+			if err := put(key); err != nil {
+				return nil, err
 			}
 		}
-		slices.Sort(unset)
 	}
 	clear(c.changed)
-	return set, unset, nil
+	return set, nil
+}
+
+// reset forgets everything. What is taken next has to be whole.
+func (c *Context) reset() {
+	clear(c.values)
+	clear(c.changed)
 }
 
 // difference returns what is new or other in c compared with an earlier state of it.

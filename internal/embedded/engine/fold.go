@@ -38,9 +38,6 @@ func (f *folded) apply(c *stateChange) {
 	for key, raw := range c.Set {
 		f.context.put(key, raw)
 	}
-	for _, key := range c.Unset {
-		f.context.remove(key)
-	}
 	for key, raw := range c.Outcomes {
 		f.outcomes.put(key, raw)
 	}
@@ -80,13 +77,6 @@ func (t *table) put(name string, value []byte) {
 	}
 	member.value = value
 	t.members[name] = member
-}
-
-func (t *table) remove(name string) {
-	if _, known := t.members[name]; known {
-		delete(t.members, name)
-		t.names = slices.DeleteFunc(t.names, func(other string) bool { return other == name })
-	}
 }
 
 func (t *table) appendTo(b []byte) []byte {

@@ -16,14 +16,6 @@ const (
 	Skipped            Status = "skipped"
 )
 
-func (s Status) valid() bool {
-	switch s {
-	case Succeeded, PartiallySucceeded, Failed, Skipped:
-		return true
-	}
-	return false
-}
-
 // addWork counts time spent working, as opposed to waiting. Without a language model it is tool time, except that of an
 // agent command, which stands in for the model.
 func addWork(t *wire.Timing, tool, inference time.Duration) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -159,5 +160,44 @@ func TestFanInWithoutFork(t *testing.T) {
 	_, got := tr.run()
 	if f := only(got, "stage.failed")[0].Props["failure"].(map[string]any); f["message"] != "No parallel results to join" {
 		t.Error(f)
+	}
+}
+
+// A join with a prompt asks about the results.
+func TestFanInWithPrompt(t *testing.T) {
+	tr := newTrial(t, frame(strings.Replace(fork, "[shape=tripleoctagon]", `[shape=tripleoctagon, prompt="Which is best?"]`, 1)))
+	tr.spec.AgentCommand = []string{"cat"}
+	_, got := tr.run()
+	prompts := only(got, "stage.prompt")
+	if len(prompts) != 1 || prompts[0].Props["mode"] != "prompt" {
+		t.Fatal(names(got))
+	}
+	text := prompts[0].Props["text"].(string)
+	if !strings.HasPrefix(text, "Which is best?\n\nResults of the branches:\n[{") || !strings.Contains(text, `"id":"b"`) {
+		t.Error(text)
+	}
+	if response := only(got, "prompt.completed")[0].Props["response"].(string); !strings.HasSuffix(response, text) {
+		t.Error(response)
+	}
+}
+
+// A branch is retried by its own policy, without events of its attempts.
+func TestBranchRetries(t *testing.T) {
+	tr := newTrial(t, frame(`fork [shape=component] ask [shape=hexagon, timeout="40s", retry_policy=linear] join [shape=tripleoctagon]
+  start -> fork -> ask -> join -> exit`))
+	tr.start()
+	for range 2 {
+		tr.clock.pass(t, 40*time.Second)
+		tr.clock.pass(t, 500*time.Millisecond)
+	}
+	tr.clock.pass(t, 40*time.Second)
+	tr.journal.await(t, "parallel.completed", 1)
+	tr.cancel(ErrCancelled) // the failed fork's edge leads to the gate again
+	_, got := tr.wait()
+	if n := len(only(got, "interview.timeout")); n != 3 || len(only(got, "stage.retrying")) != 0 {
+		t.Errorf("%d timeouts\n%s", n, names(got))
+	}
+	if r := only(got, "parallel.branch.completed"); len(r) != 1 || r[0].Props["status"] != "failed" {
+		t.Errorf("%v", r)
 	}
 }

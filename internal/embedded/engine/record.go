@@ -103,7 +103,7 @@ func (w *walk) takeState() (json.RawMessage, error) {
 	}
 	change.Scope = w.scope
 	var err error
-	if change.Set, change.Unset, err = w.ctx.take(whole); err != nil {
+	if change.Set, err = w.ctx.take(whole); err != nil {
 		return nil, err
 	}
 	raw, err := marshal(change)

@@ -48,7 +48,6 @@ type stateChange struct {
 	Scope           string                     `json:"scope,omitempty"`
 	Base            bool                       `json:"base,omitempty"`
 	Set             map[string]json.RawMessage `json:"set,omitempty"`
-	Unset           []string                   `json:"unset,omitempty"`
 	Completed       []string                   `json:"completed,omitempty"` // appended
 	Outcomes        map[string]json.RawMessage `json:"outcomes,omitempty"`
 	Retries         map[string]int             `json:"retries,omitempty"`
@@ -62,9 +61,6 @@ func (s *State) apply(c *stateChange) {
 		*s = State{}
 	}
 	s.ContextValues = mergeInto(s.ContextValues, c.Set)
-	for _, key := range c.Unset {
-		delete(s.ContextValues, key)
-	}
 	s.CompletedNodes = append(s.CompletedNodes, c.Completed...)
 	s.NodeOutcomes = mergeInto(s.NodeOutcomes, c.Outcomes)
 	s.NodeRetries = mergeInto(s.NodeRetries, c.Retries)
