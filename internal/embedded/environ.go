@@ -37,11 +37,8 @@ func newEnvironment(cfg *Config, log *slog.Logger) *environment {
 
 func (e *environment) get() []string {
 	e.once.Do(func() {
-		e.list = os.Environ()
-		if os.Getenv("FABRO_STORAGE_DIR") == "" {
-			// A client inside a stage shall find the server that runs the stage.
-			e.list = append(e.list, "FABRO_STORAGE_DIR="+e.cfg.StorageDir)
-		}
+		// A client inside a stage shall find the server that runs the stage.
+		e.list = append(without(os.Environ(), "FABRO_STORAGE_DIR"), "FABRO_STORAGE_DIR="+e.cfg.StorageDir)
 		if e.cfg.KeepPath || !poorPath(os.Getenv("PATH")) {
 			return
 		}
@@ -51,15 +48,15 @@ func (e *environment) get() []string {
 			return
 		}
 		e.log.Info("took PATH from the login shell", "PATH", path)
-		e.list = append(withoutPath(e.list), "PATH="+path)
+		e.list = append(without(e.list, "PATH"), "PATH="+path)
 	})
 	return e.list
 }
 
-func withoutPath(list []string) []string {
+func without(list []string, name string) []string {
 	out := list[:0:0]
 	for _, entry := range list {
-		if !strings.HasPrefix(entry, "PATH=") {
+		if !strings.HasPrefix(entry, name+"=") {
 			out = append(out, entry)
 		}
 	}

@@ -201,6 +201,7 @@ func TestLifecycle(t *testing.T) {
 				t.Fatalf("%+v", run.Lifecycle)
 			}
 			p.refuse(409, "start has already been requested for this run", "POST", "/runs/"+child+"/start", nil)
+			p.refuse(403, "Access denied.", "POST", "/runs/"+child+"/approve", nil, "X-Fabro-Run-Id", parent)
 			if approve {
 				p.call(200, "POST", "/runs/"+child+"/approve", nil, &run)
 				if run := p.ended(child); run.Lifecycle.Status.Kind != wire.StatusSucceeded || run.Lifecycle.Approval.State != wire.ApprovalApproved {

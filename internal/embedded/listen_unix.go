@@ -14,7 +14,7 @@ import (
 )
 
 // stopSignals end a server in an orderly way.
-var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
 // listen opens the server's socket. What lies at its place is left from a server that died: the lock is held.
 func (c *Config) listen() (net.Listener, wire.ServerBind, error) {

@@ -187,11 +187,20 @@ func (s *Server) startRun(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// errDenied is the answer to a run that would decide about its own child.
+var errDenied = &runs.Refusal{Status: http.StatusForbidden, Detail: "Access denied."}
+
 func (s *Server) approveRun(w http.ResponseWriter, r *http.Request) error {
+	if _, worker := actor(r); worker != "" {
+		return errDenied
+	}
 	return onRun(w, r, func(id string, who *wire.Actor) (*wire.Run, error) { return s.m.Approve(r.Context(), id, who) })
 }
 
 func (s *Server) denyRun(w http.ResponseWriter, r *http.Request) error {
+	if _, worker := actor(r); worker != "" {
+		return errDenied
+	}
 	return onRun(w, r, func(id string, who *wire.Actor) (*wire.Run, error) {
 		var req wire.DenyRunRequest
 		if err := decode(w, r, &req, true); err != nil {

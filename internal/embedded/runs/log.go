@@ -53,8 +53,27 @@ func (m *Manager) Events(ctx context.Context, id string, q PageQuery) (page []Ev
 		slices.Reverse(recs)
 	}
 	rd := m.takeReader(num, recs)
-	if page, err = rd.complete(ctx, recs); err != nil {
-		return nil, false, err
+	total := 0
+	for len(recs) > 0 {
+		n := min(len(recs), pageStep)
+		part, err := rd.complete(ctx, recs[:n])
+		if err != nil {
+			return nil, false, err
+		}
+		recs = recs[n:]
+		for i := range part {
+			total += len(part[i].JSON)
+		}
+		page = append(page, part...)
+		for total > maxPageBytes && len(page) > 1 && q.Desc {
+			total -= len(page[0].JSON)
+			page[0].JSON = nil
+			page, more = page[1:], true
+		}
+		if total > maxPageBytes && !q.Desc && len(recs) > 0 {
+			more = true
+			break
+		}
 	}
 	m.keepReader(rd)
 	if q.Desc {
@@ -62,6 +81,12 @@ func (m *Manager) Events(ctx context.Context, id string, q PageQuery) (page []Ev
 	}
 	return page, more, nil
 }
+
+// A page ends early when it has become this large: an event can hold all that a long run knows.
+const (
+	maxPageBytes = 8 << 20
+	pageStep     = 16 // events rendered between two looks at the size
+)
 
 // keptReaders is how many readers are kept for clients that read on page by page.
 const keptReaders = 4

@@ -162,9 +162,17 @@ func (m *Manager) acquire(ctx context.Context, id string) (*run, error) {
 		close(r.ready)
 	}
 	<-r.ready
-	if r.err != nil {
+	err := r.err
+	if err == nil {
+		r.mu.Lock()
+		if r.gone {
+			err = errNoRun // somebody still follows a run that was deleted
+		}
+		r.mu.Unlock()
+	}
+	if err != nil {
 		m.release(r)
-		return nil, r.err
+		return nil, err
 	}
 	return r, nil
 }

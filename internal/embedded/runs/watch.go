@@ -126,7 +126,7 @@ func (m *Manager) Follow(ctx context.Context, id string, since int64, show func(
 }
 
 // followPage is how many events a follower reads at once.
-const followPage = 256
+const followPage = 64
 
 // activeKind says whether a run of this status will have further events by itself or by somebody's decision.
 func activeKind(kind string) bool {
