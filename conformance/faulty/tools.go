@@ -154,6 +154,9 @@ func (s *server) run(r *request, name string, args object) (object, *failure) {
 	switch name {
 	case "echo":
 		t, _ := args["text"].(string)
+		if s.is("drops-at-eof") && strings.HasPrefix(t, "call ") {
+			<-r.ctx.Done() // never: the end of input ends the process first
+		}
 		if s.is("content-as-text") {
 			return object{"content": t}, nil
 		}
