@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fabro-mcp/protocol"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
 )
@@ -51,12 +52,9 @@ func newAuditLog(dir string) *auditLog {
 	return &auditLog{path: filepath.Join(dir, "audit.jsonl")}
 }
 
-// record writes one entry. A log that cannot be written is reported to the server's
-// own log and stops no call.
+// record writes one entry, and tells the host where it wants to know. A log that
+// cannot be written is reported to the server's own log and stops no call.
 func (a *auditLog) record(r *request, arguments json.RawMessage, began time.Time, out *reply, err error) {
-	if a.path == "" {
-		return
-	}
 	entry := auditEntry{
 		Time: began.UTC().Format(time.RFC3339Nano), Tool: r.tool.name, Client: clientName(r),
 		Arguments: redact(arguments), Outcome: "ok", DurationMS: r.now().Sub(began).Milliseconds(),
@@ -73,6 +71,10 @@ func (a *auditLog) record(r *request, arguments json.RawMessage, began time.Time
 				entry.Runs = append(entry.Runs, run.RunID)
 			}
 		}
+	}
+	r.call.Log(protocol.LevelInfo, "fabro.audit", entry)
+	if a.path == "" {
+		return
 	}
 	if err := a.append(entry); err != nil {
 		r.log.Warn("audit log cannot be written", "path", a.path, "error", err)

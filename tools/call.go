@@ -9,6 +9,7 @@ import (
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/protocol"
 	"fabro-mcp/tools/args"
+	"fabro-mcp/tools/plain"
 )
 
 // request is one call on its way through an operation.
@@ -75,8 +76,19 @@ func (h *host) finish(out *reply, err error) (*protocol.ToolResult, error) {
 	case err != nil:
 		return protocol.ErrorResult(h.sentence(err)), nil
 	}
+	structured, err := cleanValue(out.structured)
+	if err != nil {
+		return nil, fmt.Errorf("the result cannot be encoded: %w", err)
+	}
 	content := append([]protocol.Content{protocol.Text(out.text)}, out.links...)
-	return &protocol.ToolResult{Content: content, Structured: out.structured, IsError: out.failed}, nil
+	return &protocol.ToolResult{Content: content, Structured: structured, IsError: out.failed}, nil
+}
+
+// cleanValue encodes a structured value without what a terminal or a model could
+// stumble over; what runs wrote may hold anything.
+func cleanValue(v any) (json.RawMessage, error) {
+	text, err := json.Marshal(v)
+	return plain.CleanJSON(text), err
 }
 
 // decode reads the arguments. A required one that is missing is asked for where a

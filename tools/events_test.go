@@ -129,3 +129,19 @@ func TestEventsRequests(t *testing.T) {
 		t.Errorf("%+v\n%s", got, r.text())
 	}
 }
+
+// TestStructuredIsClean: what a run wrote loses its terminal sequences in the
+// structured value, too.
+func TestStructuredIsClean(t *testing.T) {
+	api := newFakeAPI(t)
+	run := manyEvents(api, 3)
+	run.Goal = "\x1b[31mred\x1b[0m\u202e"
+	s := open(t, Config{Connect: api.connect}, rev2607, nil)
+	for _, c := range []struct{ tool, arguments string }{{nameEvents, `{"action":"list","run_id":"` + run.ID + `"}`}, {nameGet, `{"run_id":"` + run.ID + `"}`}, {nameSearch, `{}`}} {
+		var got json.RawMessage
+		s.call(c.tool, c.arguments).structured(&got)
+		if strings.Contains(string(got), `\u001b`) || strings.Contains(string(got), `\u202e`) || !strings.Contains(string(got), "red") {
+			t.Errorf("%s: %s", c.tool, got)
+		}
+	}
+}

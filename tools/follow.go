@@ -42,6 +42,7 @@ type followed struct {
 	questions []wire.Question
 	gone      bool // deleted meanwhile
 	err       error
+	told      bool      // the host knows of err
 	looked    time.Time // of the last try
 	answered  map[string]bool
 

@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/protocol"
 	"fabro-mcp/tools/plain"
 )
 
@@ -157,6 +158,7 @@ func (g *gathering) wait(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		g.tellTrouble()
 		if g.endedBy = g.ended(); g.endedBy != "" {
 			return nil
 		}
@@ -234,6 +236,21 @@ func (g *gathering) report() {
 		window = min(window, g.state.Used+g.limit)
 	}
 	g.r.call.Progress(g.used().Seconds(), window.Seconds(), statusLine(g.f.runs))
+}
+
+// tellTrouble logs to the host when a run cannot be read, and when it can again.
+func (g *gathering) tellTrouble() {
+	for _, w := range g.f.runs {
+		if trouble := w.err != nil; trouble != w.told {
+			w.told = trouble
+			data := map[string]any{"run_id": w.id, "reading": "works again"}
+			level := protocol.LevelInfo
+			if trouble {
+				data["reading"], level = "fails: "+plain.Line(w.err.Error(), 300), protocol.LevelWarning
+			}
+			g.r.call.Log(level, "fabro.gather", data)
+		}
+	}
 }
 
 // statusLine says in a line how far some runs are.

@@ -96,6 +96,11 @@ func (k *keyStore) open(ctx context.Context, server, key, digest string, now tim
 		defer k.mu.Unlock()
 		record = k.memory[name]
 		if record == nil || now.Sub(record.Created) > keyLife {
+			for known, old := range k.memory {
+				if now.Sub(old.Created) > keyLife {
+					delete(k.memory, known)
+				}
+			}
 			record = fresh
 			k.memory[name] = record
 		}

@@ -273,7 +273,7 @@ func (r *resources) json(uri string, v any, ttl time.Duration) (*protocol.ReadRe
 	if err != nil {
 		return nil, err
 	}
-	return text(uri, mimeJSON, string(body), ttl), nil
+	return text(uri, mimeJSON, string(plain.CleanJSON(body)), ttl), nil
 }
 
 func text(uri, mime, body string, ttl time.Duration) *protocol.ReadResult {

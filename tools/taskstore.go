@@ -162,6 +162,11 @@ func (s *taskStore) store(id string, final *storedTask) (*storedTask, error) {
 		return earlier, nil
 	}
 	if s.dir == "" {
+		for known, old := range s.memory {
+			if final.Updated.Sub(old.Updated) > 2*taskLife {
+				delete(s.memory, known)
+			}
+		}
 		s.memory[id] = final
 		return final, nil
 	}
@@ -215,8 +220,12 @@ func (s *taskStore) sweep(now time.Time) {
 func (s *storedTask) task(view *taskView) *protocol.Task {
 	task := view.task(s.Status)
 	task.StatusMessage, task.UpdatedAt = s.Message, s.Updated
-	if s.Result != nil {
-		task.Result = &protocol.ToolResult{Content: []protocol.Content{protocol.Text(s.Text)}, Structured: s.Result}
+	if s.Result == nil {
+		return task
+	}
+	task.Result = &protocol.ToolResult{Content: []protocol.Content{protocol.Text(s.Text)}, Structured: s.Result}
+	if structured, err := cleanValue(s.Result); err == nil {
+		task.Result.Structured = structured
 	}
 	return task
 }

@@ -19,8 +19,7 @@ func Clean(s string) string {
 	if isClean(s) {
 		return s
 	}
-	var b strings.Builder
-	b.Grow(len(s))
+	b := make([]byte, 0, len(s))
 	lineStart := 0
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
@@ -29,15 +28,13 @@ func Clean(s string) string {
 			continue
 		case c == '\r':
 			if i+1 < len(s) && s[i+1] != '\n' {
-				kept := b.String()[:lineStart]
-				b.Reset()
-				b.WriteString(kept)
+				b = b[:lineStart]
 			}
 			i++
 			continue
 		case c == '\n':
-			b.WriteByte(c)
-			lineStart = b.Len()
+			b = append(b, c)
+			lineStart = len(b)
 			i++
 			continue
 		}
@@ -47,13 +44,13 @@ func Clean(s string) string {
 			continue
 		}
 		if r == utf8.RuneError && size == 1 {
-			b.WriteRune(utf8.RuneError)
+			b = utf8.AppendRune(b, utf8.RuneError)
 		} else if !hidden(r) {
-			b.WriteRune(r)
+			b = append(b, s[i:i+size]...)
 		}
 		i += size
 	}
-	return b.String()
+	return string(b)
 }
 
 func isClean(s string) bool {

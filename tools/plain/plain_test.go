@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -93,4 +94,35 @@ func TestCut(t *testing.T) {
 	if diff := cmp.Diff([]string{"third\n", "13"}, []string{got, fmt.Sprint(before)}); diff != "" {
 		t.Errorf("Tail (-want +got)\n%s", diff)
 	}
+}
+
+func TestCleanJSON(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"nothing to do", `{"a": [1.50, "x\n\"y\\", true], "ü": "é"}`, `{"a": [1.50, "x\n\"y\\", true], "ü": "é"}`},
+		{"sequences", `{"log":"\u001b[31mred\u001b[0m","n":1e400}`, `{"log":"red","n":1e400}`},
+		{"redrawn lines and bells", `["10%\r100%","a\bb\fc"]`, `["100%","abc"]`},
+		{"names", `{"a\u0000b":1}`, `{"ab":1}`},
+		{"raw invisible characters", "[\"a\u202eb\",\"c\"]", `["ab","c"]`},
+		{"no JSON", `"\u001b`, `"\u001b`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, string(CleanJSON([]byte(c.in)))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzCleanJSON(f *testing.F) {
+	f.Add([]byte(`{"log":"\u001b[31mred\u001b[0m","n":[1,null,"\r\n"]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			CleanJSON(text) // must not panic
+			return
+		}
+		cleaned := CleanJSON(append([]byte(nil), text...))
+		if !json.Valid(cleaned) {
+			t.Fatalf("%q becomes %q", text, cleaned)
+		}
+	})
 }
