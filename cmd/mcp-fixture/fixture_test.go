@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,7 +18,15 @@ import (
 	"fabro-mcp/transport"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// childVariable makes this test binary the fixture itself.
+const childVariable = "MCP_FIXTURE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // talk serves a fixture and returns a way to make modern requests.
 func talk(t *testing.T, s settings) (call func(method, params, capabilities string) map[string]any) {
