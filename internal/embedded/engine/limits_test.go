@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -215,6 +216,25 @@ func TestRandomSelection(t *testing.T) {
 		if _, got := tr.run(); order(got) != "start a "+way+" exit" {
 			t.Errorf("%v: %s", mark, order(got))
 		}
+	}
+}
+
+type panickingDesk struct{}
+
+func (panickingDesk) Ask(context.Context, wire.Question, AskInfo) (Answer, error) {
+	panic("out of paper")
+}
+
+// A panic is a failure of its stage, and is not tried again.
+func TestHandlerPanics(t *testing.T) {
+	tr := newTrial(t, frame(`ask [shape=hexagon, max_retries=3] start -> ask -> exit`))
+	result, err := Run(t.Context(), tr.spec, tr.journal, panickingDesk{})
+	if err != nil || status(result) != "failed(workflow_error): stage ask failed with no outgoing fail edge" {
+		t.Fatal(status(result), err)
+	}
+	f := only(tr.journal.lines(t), "stage.failed")
+	if len(f) != 1 || !strings.HasPrefix(f[0].Props["failure"].(map[string]any)["message"].(string), "the handler of ask panicked: out of paper\n") {
+		t.Errorf("%v", f)
 	}
 }
 

@@ -24,6 +24,9 @@ func checkSchema(schema, object []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber()
 	var root any
+	if !json.Valid(schema) {
+		return errors.New("output_schema is not JSON")
+	}
 	if err := dec.Decode(&root); err != nil {
 		return fmt.Errorf("output_schema is not JSON: %w", err)
 	}
@@ -100,12 +103,25 @@ func (r *references) check(schema any, open []string) error {
 				err = r.follow(part, open)
 			case sameInstance[key]:
 				err = r.check(part, open)
+			case key == "dependencies":
+				err = r.each(part, open, r.check)
 			default:
 				err = r.check(part, nil)
 			}
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// each looks at the members of dependencies, whose schemas apply to the same value.
+func (r *references) each(part any, open []string, look func(any, []string) error) error {
+	members, _ := part.(map[string]any)
+	for _, member := range members {
+		if err := look(member, open); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -158,10 +174,13 @@ func (r *references) sameValue(schema any, open []string) error {
 	case map[string]any:
 		for key, part := range schema {
 			var err error
-			if key == "$ref" {
+			switch {
+			case key == "$ref":
 				err = r.follow(part, open)
-			} else if sameInstance[key] {
+			case sameInstance[key]:
 				err = r.sameValue(part, open)
+			case key == "dependencies":
+				err = r.each(part, open, r.sameValue)
 			}
 			if err != nil {
 				return err

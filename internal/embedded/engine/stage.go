@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"fabro-mcp/fabroapi/wire"
@@ -160,8 +161,15 @@ func (s *stage) attempt(ctx context.Context) (outcome *Outcome, again bool, err 
 	return outcome, again, nil
 }
 
-// handle calls the handler of the node's type, or its simulation.
-func (s *stage) handle(ctx context.Context) (*Outcome, error) {
+// handle calls the handler of the node's type, or its simulation. A handler that panics has failed for good, and takes
+// neither the other runs nor the daemon with it.
+func (s *stage) handle(ctx context.Context) (o *Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			message := fmt.Sprintf("the handler of %s panicked: %v\n%s", s.node.ID, p, cutBytes(string(debug.Stack()), failureTail))
+			o, err = nil, &stageError{failure: Failure{Message: message, Category: Deterministic}, final: true}
+		}
+	}()
 	kind := s.node.Handler()
 	if s.r.spec.DryRun {
 		if simulate, ok := simulations[kind]; ok {

@@ -185,6 +185,8 @@ func TestSchemas(t *testing.T) {
 		{`{"$ref":"file:///etc/passwd"}`, `{}`, `output_schema refers to "file:///etc/passwd"; only references of the form #/… are possible`},
 		{`{"$ref":"#"}`, `{}`, `output_schema refers to "#" in a circle`},
 		{`{"allOf":[{"$ref":"#/definitions/a"}],"definitions":{"a":{"anyOf":[{"$ref":"#/definitions/b"}]},"b":{"not":{"$ref":"#/definitions/a"}}}}`, `{}`, "in a circle"},
+		{`{"dependencies":{"c":{"$ref":"#"}}}`, `{"c":1}`, "in a circle"},
+		{`{"$ref":"#/definitions/d","definitions":{"d":{"dependencies":{"a":["b"],"c":{"$ref":"#/definitions/d"}}}}}`, `{"c":1}`, "in a circle"},
 		{`{"properties":{"child":{"$ref":"#"}}}`, `{"child":{"child":{}}}`, ""},
 		{`{"$ref":"#/nowhere/x"}`, `{}`, "which it does not have"},
 		{`{"maximum":1e999999999}`, `{}`, "the number 1e999999999 is out of range"},
