@@ -38,7 +38,7 @@ type Config struct {
 	StorageDir string
 	FabroHome  string
 	Version    string
-	// Logger takes the server's log; nil: server.log.
+	// Logger takes the server's log, nil: server.log; and the warnings of Ensure, nil: nobody.
 	Logger *slog.Logger
 	// IdleStop is after how long without requests and without work the server ends; 0: DefaultIdleStop, negative: never.
 	IdleStop time.Duration

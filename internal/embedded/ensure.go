@@ -161,13 +161,19 @@ func (c *Config) spawn(executable []string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// outdated reports whether a living server is of an older version and may be replaced. A busy one is used as it is, and says so in its log.
+// outdated reports whether a living server is of an older version and may be replaced. A busy one is used as it is, with a warning.
 func (c *Config) outdated(ctx context.Context, rec *wire.ServerRecord) bool {
 	if !older(rec.Version, c.Version) {
 		return false
 	}
 	busy, err := c.busy(ctx, rec)
-	return err == nil && !busy
+	if err == nil && !busy {
+		return true
+	}
+	if c.Logger != nil {
+		c.Logger.Warn("the embedded server is of another version and has runs to finish; it is used as it is", "server", rec.Version, "client", c.Version)
+	}
+	return false
 }
 
 // busy reports whether a server has runs that are queued or executing.

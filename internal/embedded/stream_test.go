@@ -132,6 +132,33 @@ func TestAttachAll(t *testing.T) {
 	}
 }
 
+// Many answer at once: one is taken.
+func TestAnsweredTogether(t *testing.T) {
+	needsUnix(t)
+	s := newSite(t)
+	p := s.connect()
+	for range 5 {
+		id := s.start(p, oneGate)
+		q := p.question(id)
+		const people = 8
+		statuses := make(chan int, people)
+		for range people {
+			go func() {
+				status, _, _ := p.try("POST", "/runs/"+id+"/questions/"+q.ID+"/answer", wire.AnswerOfOption("Y"))
+				statuses <- status
+			}()
+		}
+		count := map[int]int{}
+		for range people {
+			count[<-statuses]++
+		}
+		if count[http.StatusNoContent] != 1 || count[http.StatusConflict] != people-1 {
+			t.Errorf("answers: %v", count)
+		}
+		p.ended(id)
+	}
+}
+
 // Ended runs that are old are removed, whether a server lives or not; others stay.
 func TestPrune(t *testing.T) {
 	needsUnix(t)
@@ -176,6 +203,20 @@ func TestPrune(t *testing.T) {
 	p.run(waiting)
 	if _, err := Prune(ctx, s.cfg, 0); err == nil {
 		t.Error("pruned everything")
+	}
+	// The retention of the settings is looked after from the start on.
+	old := s.start(p, oneCommand)
+	p.ended(old)
+	if err := Stop(ctx, s.cfg); err != nil {
+		t.Fatal(err)
+	}
+	s.settings("[runs]\nretention = \"1ms\"\n")
+	p = s.connect()
+	for status := 0; status != http.StatusNotFound; {
+		var err error
+		if status, _, err = p.try("GET", "/runs/"+old, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var list wire.List[wire.Run]
 	p.call(http.StatusOK, "GET", "/runs?include_archived=true", nil, &list)
