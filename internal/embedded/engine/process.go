@@ -16,6 +16,10 @@ const (
 	// drainGrace is how long we go on reading the output of a process that has ended while something it left behind
 	// still holds the other end. What it wrote itself is in the pipe by then.
 	drainGrace = 500 * time.Millisecond
+
+	// loadedGrace is added to it when nothing of the group is left: then either the machine is too busy to read what is
+	// in the pipe, or a process that left the group holds it open.
+	loadedGrace = 5 * time.Second
 )
 
 // A process is what to start: argv[0] is a path or a name to look up in PATH. Both outputs may be the same writer, and
@@ -200,20 +204,11 @@ func (ps *processes) terminate(g group, ended <-chan struct{}) {
 
 // settle takes leave of an ended process: its output is read to the end, or what holds it open is kept for close.
 func (ps *processes) settle(g group, readers []*os.File, drained []<-chan struct{}) {
-	patience := time.NewTimer(drainGrace)
-	defer patience.Stop()
-	open := false
-	for _, done := range drained {
-		if open {
-			break
-		}
-		select {
-		case <-done:
-		case <-patience.C:
-			open = true
-		}
+	read := allDone(drained, drainGrace)
+	if !read && !g.alive() {
+		read = allDone(drained, loadedGrace)
 	}
-	if open || g.alive() {
+	if !read || g.alive() {
 		ps.mu.Lock()
 		defer ps.mu.Unlock()
 		ps.lingering = append(ps.lingering, &lingering{group: g, readers: readers, drained: drained})
@@ -223,6 +218,20 @@ func (ps *processes) settle(g group, readers []*os.File, drained []<-chan struct
 		r.Close()
 	}
 	g.release()
+}
+
+// allDone waits until all channels are closed, and reports false when that takes too long.
+func allDone(channels []<-chan struct{}, patience time.Duration) bool {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for _, done := range channels {
+		select {
+		case <-done:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
 }
 
 // close ends everything the run's processes left behind and forgets the record.

@@ -43,22 +43,18 @@ func checkSchema(schema, object []byte) error {
 	if err != nil {
 		return err
 	}
-	var problems []error
-	for _, e := range result.Errors() {
-		if len(problems) == maxProblems {
-			problems = append(problems, fmt.Errorf("and %d more", len(result.Errors())-maxProblems))
+	var problems []string
+	for i, e := range result.Errors() {
+		if i == maxProblems {
+			problems = append(problems, fmt.Sprintf("and %d more", len(result.Errors())-maxProblems))
 			break
 		}
-		problems = append(problems, errors.New(e.String()))
+		problems = append(problems, e.String())
 	}
 	if len(problems) == 0 {
 		return nil
 	}
-	texts := make([]string, len(problems))
-	for i, p := range problems {
-		texts[i] = p.Error()
-	}
-	return errors.New(strings.Join(texts, "; "))
+	return errors.New(strings.Join(problems, "; "))
 }
 
 // maxProblems is how many violations a failure message names.
