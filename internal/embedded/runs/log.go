@@ -132,7 +132,7 @@ type reader struct {
 	m    *Manager
 	num  int64
 	fold engine.Fold
-	at   int64 // events up to here are in fold; 0: none
+	at   int64 // what events up to here say is in fold; 0: nothing was read
 }
 
 // complete renders the events whose state is stored as changes; the ones the caller skipped, and those since the last base, are read from the store.
@@ -141,11 +141,13 @@ func (rd *reader) complete(ctx context.Context, recs []store.Record) ([]Event, e
 	out := make([]Event, len(recs))
 	for i := range recs {
 		out[i] = Event{Seq: recs[i].Seq, Name: recs[i].Name, JSON: recs[i].Body}
+		seq := recs[i].Seq
 		if recs[i].State == store.NoState {
+			if rd.at == seq-1 {
+				rd.at = seq // nothing was skipped
+			}
 			continue
 		}
-		seq := recs[i].Seq
-		// From where the state is needed: after the last event in fold, or at the last base if that is later or nothing was read.
 		if rd.at == 0 {
 			base, err := rd.m.store.BaseBefore(ctx, rd.num, seq)
 			if err != nil {
@@ -153,8 +155,7 @@ func (rd *reader) complete(ctx context.Context, recs []store.Record) ([]Event, e
 			}
 			rd.at = base - 1
 		}
-		contiguous := i > 0 && recs[i-1].Seq == seq-1 && rd.at >= recs[i-1].Seq
-		if !contiguous && rd.at < seq-1 {
+		if rd.at < seq-1 {
 			if err := rd.observe(ctx, seq); err != nil {
 				return nil, err
 			}

@@ -14,7 +14,7 @@ import (
 var migrations = []string{
 	`
 CREATE TABLE runs (
-	num      INTEGER PRIMARY KEY,
+	num      INTEGER PRIMARY KEY AUTOINCREMENT, -- never given to another run: readers remember it
 	id       TEXT NOT NULL UNIQUE,
 	parent   TEXT,
 	kind     TEXT NOT NULL,              -- status kind
