@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/yosida95/uritemplate/v3"
 	"go.uber.org/goleak"
 
 	"fabro-mcp/transport"
@@ -210,4 +211,26 @@ func TestTaskInput(t *testing.T) {
 	if r := await(t, call, id, "completed"); !strings.Contains(fmt.Sprint(r["result"]), "decline and decline") {
 		t.Errorf("got %v", r)
 	}
+}
+
+// FuzzTemplate: what fits a template is what it expands to, whatever comes.
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range []string{"test://template/123/data", "test://template//data", "test://template/a%2Fb/data", "test://template/../data", "test://words/%C3%A9", "test://words/%zz", "test://words/a?b#c", "", "{", "test://words/%00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, uri string) {
+		for name, template := range map[string]*uritemplate.Template{"id": dataTemplate, "word": wordTemplate} {
+			value, ok := variable(template, name, uri)
+			if !ok {
+				continue
+			}
+			again, err := template.Expand(uritemplate.Values{name: uritemplate.String(value)})
+			if err != nil || again != uri {
+				t.Fatalf("%q gives %q, which expands to %q (%v)", uri, value, again, err)
+			}
+			if strings.ContainsAny(strings.TrimPrefix(uri, "test://"), "?#") {
+				t.Fatalf("%q fits a template", uri)
+			}
+		}
+	})
 }

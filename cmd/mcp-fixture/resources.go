@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"time"
+
+	"github.com/yosida95/uritemplate/v3"
 
 	"fabro-mcp/protocol"
 )
@@ -35,15 +36,27 @@ func (resources) ListResources(context.Context, *protocol.Exchange) ([]protocol.
 
 func (resources) ListTemplates(context.Context, *protocol.Exchange) ([]protocol.ResourceTemplate, error) {
 	return []protocol.ResourceTemplate{
-		{URITemplate: "test://template/{id}/data", Name: "template-data", Title: "Data by id", Description: "Data for an id.", MIMEType: "application/json"},
-		{URITemplate: "test://words/{word}", Name: "words", Description: "One word."},
+		{URITemplate: dataTemplate.Raw(), Name: "template-data", Title: "Data by id", Description: "Data for an id.", MIMEType: "application/json"},
+		{URITemplate: wordTemplate.Raw(), Name: "words", Description: "One word."},
 	}, nil
 }
 
 var (
-	templateURI = regexp.MustCompile(`^test://template/([^/?#]+)/data$`)
-	wordURI     = regexp.MustCompile(`^test://words/([^/?#]+)$`)
+	dataTemplate = uritemplate.MustNew("test://template/{id}/data")
+	wordTemplate = uritemplate.MustNew("test://words/{word}")
 )
+
+// variable returns the value of a template's variable in a uri that fits it: only a
+// uri that the template expands to does, and an empty value is none.
+func variable(t *uritemplate.Template, name, uri string) (value string, ok bool) {
+	match := t.Match(uri)
+	if match == nil {
+		return "", false
+	}
+	value = match.Get(name).String()
+	expanded, err := t.Expand(match)
+	return value, err == nil && expanded == uri && value != ""
+}
 
 func (resources) ReadResource(ctx context.Context, uri string, x *protocol.Exchange) (*protocol.ReadResult, error) {
 	one := func(mime, content string) (*protocol.ReadResult, error) {
@@ -70,18 +83,18 @@ func (resources) ReadResource(ctx context.Context, uri string, x *protocol.Excha
 		name, _ := answer.Content["name"].(string)
 		return one("text/plain", "content of "+name)
 	}
-	if m := wordURI.FindStringSubmatch(uri); m != nil {
-		return one("text/plain", m[1])
+	if word, ok := variable(wordTemplate, "word", uri); ok {
+		return one("text/plain", word)
 	}
-	m := templateURI.FindStringSubmatch(uri)
-	if m == nil {
+	id, ok := variable(dataTemplate, "id", uri)
+	if !ok {
 		return nil, protocol.ErrResourceNotFound{URI: uri}
 	}
 	content, err := json.Marshal(struct {
 		ID   string `json:"id"`
 		Test bool   `json:"templateTest"`
 		Data string `json:"data"`
-	}{m[1], true, "Data for ID: " + m[1]})
+	}{id, true, "Data for ID: " + id})
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +109,10 @@ func (r resources) WatchResource(ctx context.Context, uri string) (func(), error
 			return func() {}, nil
 		}
 	}
-	if templateURI.MatchString(uri) || wordURI.MatchString(uri) {
-		return func() {}, nil
+	for name, t := range map[string]*uritemplate.Template{"id": dataTemplate, "word": wordTemplate} {
+		if _, ok := variable(t, name, uri); ok {
+			return func() {}, nil
+		}
 	}
 	return nil, protocol.ErrResourceNotFound{URI: uri}
 }

@@ -57,7 +57,7 @@ func (s *taskStore) CreateTask(ctx context.Context, c *call, ttl time.Duration) 
 		return nil, protocol.ErrNoTask
 	}
 	var early map[string]protocol.InputResponse
-	if asksFirst[c.Name] && c.Revision() == "2026-07-28" {
+	if asksFirst[c.Name] {
 		name := form("What is your name?", `{"name":{"type":"string"}}`, "name")
 		answers, err := c.Ask(ctx, protocol.InputRequest{Key: "user_name", Form: &name})
 		if err != nil {

@@ -42,15 +42,16 @@ func (f *fixture) inputTools() []protocol.Tool {
 		}),
 		tool("request_state", "Keeps state between two rounds.", func(ctx context.Context, c *call) (*result, error) {
 			var kept string
-			if _, err := c.State(&kept); err != nil {
+			secondRound, err := c.State(&kept)
+			if err != nil {
 				return nil, err
 			}
 			c.SetState("kept")
 			if _, err := c.Elicit(ctx, "confirm", confirm); err != nil {
 				return nil, err
 			}
-			if kept != "kept" && c.Revision() == "2026-07-28" {
-				return nil, errors.New("the state of the first round did not come back")
+			if secondRound && kept != "kept" {
+				return nil, errors.New("the state of the first round came back changed")
 			}
 			return text("state-ok"), nil
 		}),

@@ -105,6 +105,5 @@ func (f *fixture) taskTools() []protocol.Tool {
 	}
 }
 
-// asksFirst are the tools whose questions are put before the task is made, where
-// the peer can be asked in that way.
+// asksFirst are the tools whose question is put before the task is made.
 var asksFirst = map[string]bool{"test_tool_with_task": true}
