@@ -344,7 +344,7 @@ func TestWorkingDirectoryMissing(t *testing.T) {
 	if status(result) != "failed(sandbox_init_failed): the working directory "+tr.spec.Cwd+" does not exist" {
 		t.Error(status(result))
 	}
-	want := strings.Fields("run.starting sandbox.initializing sandbox.failed run.failed sandbox.stop.started sandbox.stop.completed")
+	want := strings.Fields("run.starting sandbox.initializing sandbox.failed run.failed")
 	if diff := cmp.Diff(want, strings.Fields(names(got))); diff != "" {
 		t.Error(diff)
 	}

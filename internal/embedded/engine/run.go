@@ -28,6 +28,7 @@ type runner struct {
 	procs   *processes
 	blobs   blobs
 	workDir string
+	ready   bool // the sandbox, here only a directory, was there
 
 	lastEvent atomic.Int64 // Unix nanoseconds of the clock, for the stall watchdog
 	current   atomic.Value // string: the node the run is at
@@ -103,6 +104,7 @@ func (r *runner) boot(ctx context.Context) error {
 	if err := r.append(ctx, events...); err != nil {
 		return err
 	}
+	r.ready = true
 	return r.prepare(ctx)
 }
 
@@ -207,10 +209,13 @@ func (r *runner) conclude(ctx context.Context, result Result, timing wire.Timing
 			Timing  wire.Timing `json:"timing"`
 		}{runFailure{result.Status.Reason, result.Failure}, timing}}
 	}
-	err := r.append(ctx, end,
-		Event{Name: "sandbox.stop.started", Properties: map[string]any{"provider": "local"}},
-		Event{Name: "sandbox.stop.completed", Properties: map[string]any{"provider": "local", "duration_ms": 0}})
-	return err
+	events := []Event{end}
+	if r.ready {
+		events = append(events,
+			Event{Name: "sandbox.stop.started", Properties: map[string]any{"provider": "local"}},
+			Event{Name: "sandbox.stop.completed", Properties: map[string]any{"provider": "local", "duration_ms": 0}})
+	}
+	return r.append(ctx, events...)
 }
 
 type runFailure struct {
