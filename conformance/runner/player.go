@@ -27,6 +27,7 @@ type player struct {
 	tmp     string
 	env     []string // of processes started later
 	dir     string
+	finally []deferred
 
 	mu      sync.Mutex // guards everything below, the peers' fields and c.Findings
 	peers   map[string]*peer
@@ -75,6 +76,7 @@ func (p *player) play() {
 		if bug := recover(); bug != nil { // ours; the verdicts on all else must not be lost
 			p.harnessFailure(fmt.Errorf("a defect of the harness: %v\n%s", bug, debug.Stack()))
 			p.end()
+			p.runFinally()
 		}
 		p.c.Settle()
 		if p.cfg.Verbose {
@@ -93,6 +95,7 @@ func (p *player) play() {
 		err = p.repliesStillDue()
 	}
 	p.end()
+	p.runFinally()
 	if err == nil {
 		p.atTheEnd()
 	} else if !errors.Is(err, errStop) {

@@ -69,6 +69,8 @@ func (p *player) step(s *transcript.Step) error {
 		return err
 	case *transcript.Start:
 		return p.restart(s, op)
+	case *transcript.Finally:
+		return p.deferStep(s, op)
 	case *transcript.Pause:
 		return p.pause(op.For)
 	case *transcript.SetTimeout:

@@ -156,6 +156,8 @@ func templates(op Op) []*Template {
 		out = []*Template{o.ID}
 	case *Start:
 		out = o.Args
+	case *Finally:
+		out = o.Args
 	case *Env:
 		out = []*Template{o.Value}
 	case *Cwd:

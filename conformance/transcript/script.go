@@ -16,7 +16,7 @@ type scriptParser struct {
 
 // verbs lists every step, for the message about an unknown one.
 var verbs = []string{
-	"open", "call", "notify", "send", "raw", "line", "expect", "maybe", "never", "answer", "ignore", "start", "env", "cwd",
+	"open", "call", "notify", "send", "raw", "line", "expect", "maybe", "never", "answer", "ignore", "start", "finally", "env", "cwd",
 	"close", "stop", "resume", "signal", "pause", "timeout", "ordered", "unordered", "repeat", "when",
 }
 
@@ -131,15 +131,11 @@ func (p *scriptParser) op(verb string, at, depth int, should bool) (Op, error) {
 		id, err := p.id()
 		return &Ignore{id}, err
 	case "start":
-		op := &Start{}
-		for !p.atLineEnd() {
-			arg, err := p.textTemplate()
-			if err != nil {
-				return nil, err
-			}
-			op.Args = append(op.Args, arg)
-		}
-		return op, nil
+		args, err := p.arguments()
+		return &Start{args}, err
+	case "finally":
+		args, err := p.arguments()
+		return &Finally{args}, err
 	case "env":
 		return p.env()
 	case "cwd":
@@ -171,6 +167,19 @@ func (p *scriptParser) op(verb string, at, depth int, should bool) (Op, error) {
 		return p.block(verb, at, depth)
 	}
 	return nil, p.errAt(at, "unknown step %q; known: %s", verb, strings.Join(verbs, ", "))
+}
+
+// arguments reads command-line arguments up to the end of the line.
+func (p *scriptParser) arguments() ([]*Template, error) {
+	var args []*Template
+	for !p.atLineEnd() {
+		arg, err := p.textTemplate()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, arg)
+	}
+	return args, nil
 }
 
 var signalNames = []string{"TERM", "INT", "HUP", "KILL", "STOP", "CONT"}

@@ -199,6 +199,10 @@ type Ignore struct{ ID *Template }
 // Start starts a process: the command under test, with further arguments.
 type Start struct{ Args []*Template }
 
+// Finally runs the program under test once more when the transcript is over,
+// with these arguments instead of the command's own.
+type Finally struct{ Args []*Template }
+
 // Env sets, unsets or (Clear) empties the environment of processes started
 // later. After Clear only what Env sets is there, and PATH.
 type Env struct {
@@ -272,6 +276,7 @@ func (*Never) op()        {}
 func (*Answer) op()       {}
 func (*Ignore) op()       {}
 func (*Start) op()        {}
+func (*Finally) op()      {}
 func (*Env) op()          {}
 func (*Cwd) op()          {}
 func (*Close) op()        {}
