@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -51,7 +50,7 @@ func (c *checkCmd) Run(w *world) error {
 // generic reports whether a transcript can be played against any server: it
 // needs no fixture and is not about our own.
 func generic(t *transcript.Transcript) bool {
-	return !strings.HasPrefix(runner.Name(t.Path), "fabro/") && !slices.ContainsFunc(t.Needs, transcript.Need.Fixture)
+	return !aboutFabro(t) && !slices.ContainsFunc(t.Needs, transcript.Need.Fixture)
 }
 
 // noNetwork refuses to load a schema from anywhere.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,11 +81,18 @@ func (c *runCmd) Run(w *world) error {
 	return c.finish(w, rep)
 }
 
-// find loads paths on disk and built-in suites.
+// aboutFabro reports whether a transcript belongs to the one suite that is about a
+// certain program: it is played when it is asked for.
+func aboutFabro(t *transcript.Transcript) bool {
+	return strings.HasPrefix(runner.Name(t.Path), "fabro/")
+}
+
+// find loads paths on disk and built-in suites; without any, every suite that is about
+// MCP servers in general.
 func find(paths []string) (ts []*transcript.Transcript, fromDisk bool, err error) {
 	if len(paths) == 0 {
 		ts, err = runner.LoadFS(transcripts.FS(), ".")
-		return ts, false, err
+		return slices.DeleteFunc(ts, aboutFabro), false, err
 	}
 	fromDisk = true
 	for _, p := range paths {

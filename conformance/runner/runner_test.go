@@ -20,6 +20,10 @@ import (
 const fakeMode = "MCP_FAKE_SERVER"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "be-the-end" {
+		theEnd(os.Args[2:])
+		return
+	}
 	if mode, ok := os.LookupEnv(fakeMode); ok {
 		if mode == fakeserver.Child {
 			cmd := exec.Command("/bin/sleep", "1000")

@@ -30,6 +30,7 @@ env clear
 env HOME "${tmp}"
 env unset LANG
 cwd "${tmp}"
+finally "server" "stop"
 start "--flag" "${workflow}"
 open {"sampling": {}}
 call 1 tools/call {

@@ -4,7 +4,8 @@
 // A file lies in the folder of the revision that brought its subject in, and its
 // "revisions" line says at which it is played: what has held from the beginning is in
 // 2024-11-05. The folders tasks, dual-era and process hold what is no matter of a single
-// revision: the tasks extension, both eras in one process, and the process itself.
+// revision: the tasks extension, both eras in one process, and the process itself. The
+// folder fabro is about one program, ours: its tools, resources, prompts and gates.
 package transcripts
 
 import (

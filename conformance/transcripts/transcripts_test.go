@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,15 @@ func parseAll(t *testing.T) map[string]*transcript.Transcript {
 		}
 		all[p] = parsed
 	}
+	return all
+}
+
+// general leaves out the suite of our own program, which covers no requirement for
+// anybody else and belongs to no revision's frozen set.
+func general(t *testing.T) map[string]*transcript.Transcript {
+	t.Helper()
+	all := parseAll(t)
+	maps.DeleteFunc(all, func(p string, _ *transcript.Transcript) bool { return strings.HasPrefix(p, "fabro/") })
 	return all
 }
 
@@ -67,7 +77,7 @@ func TestEveryTranscriptParsesAndNamesKnownRequirements(t *testing.T) {
 // and can be seen over stdio, and four of five SHOULDs. What the generic suite judges in Go
 // and what no server can be made to show is listed with its reason.
 func TestCoverage(t *testing.T) {
-	transcripts := parseAll(t)
+	transcripts := general(t)
 	for _, revision := range catalogue.Revisions {
 		covered := map[string]bool{}
 		for _, tr := range transcripts {
@@ -138,7 +148,7 @@ func TestElsewhereIsNeeded(t *testing.T) {
 // TestFrozen compares the digest of each revision's set with the one that was written down:
 // a change to the transcripts of a revision is made on purpose, with -freeze.
 func TestFrozen(t *testing.T) {
-	transcripts := parseAll(t)
+	transcripts := general(t)
 	digests := map[string]string{}
 	for _, revision := range catalogue.Revisions {
 		var paths []string
