@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 	want := summary{
 		"everything once", []string{"jsonrpc.id.echoed", "framing.utf8", "jsonrpc.batch.receive"},
 		[]string{"2024-11-05", "2025-03-26", "2026-07-28"},
-		[]Need{{NeedTool, "echo"}, {NeedSetting, "workflow"}}, 3 * time.Second, []string{"ids", "slow"}, 35,
+		[]Need{{NeedTool, "echo"}, {NeedSetting, "workflow"}}, 3 * time.Second, []string{"ids", "slow"}, 36,
 		[]File{{"big.txt", []byte("hello\n")}},
 	}
 	got := summary{tr.Title, tr.Requirements, tr.Revisions, tr.Needs, tr.Timeout, tr.Tags, len(tr.Steps), tr.Files}
