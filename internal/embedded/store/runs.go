@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -253,9 +254,12 @@ func (s *Store) Counts(ctx context.Context) (map[string]int64, error) {
 	return counts, rows.Err()
 }
 
+// freedPages is how many pages a deletion gives back to the file system at once, so that others do not wait long; more go with the next one.
+const freedPages = 5000
+
 // Delete removes a run with its events, and the blobs that no other run has.
 func (s *Store) Delete(num int64) error {
-	return s.do(func(w *writer) error {
+	err := s.do(func(w *writer) error {
 		for _, q := range []string{
 			"DELETE FROM blobs WHERE num IN (SELECT blob FROM run_blobs WHERE run = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs o WHERE o.blob = run_blobs.blob AND o.run <> ?1))",
 			"DELETE FROM run_blobs WHERE run = ?1",
@@ -269,6 +273,13 @@ func (s *Store) Delete(num int64) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return s.request(&request{alone: true, done: make(chan struct{}), work: func(w *writer) error {
+		_, err := w.conn.ExecContext(context.Background(), fmt.Sprintf("PRAGMA incremental_vacuum(%d)", freedPages))
+		return err
+	}})
 }
 
 // Vacuum gives the space of deleted runs back to the file system. Nothing else can be written meanwhile.

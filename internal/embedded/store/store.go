@@ -86,7 +86,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	f.Close()
-	write, err := sql.Open("sqlite", dsn(path, "busy_timeout(10000)", "journal_mode(WAL)", "synchronous("+level+")", "foreign_keys(1)",
+	write, err := sql.Open("sqlite", dsn(path, "busy_timeout(10000)", "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous("+level+")", "foreign_keys(1)",
 		"journal_size_limit(67108864)", "wal_autocheckpoint(2000)", "cache_size(-4000)"))
 	if err != nil {
 		return nil, err
@@ -124,8 +124,9 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.requests)
 	s.mu.Unlock()
+	err := s.read.Close() // before the writer ends: readers would keep it from emptying the log
 	<-s.done
-	return errors.Join(s.read.Close(), s.write.Close())
+	return errors.Join(err, s.write.Close())
 }
 
 // Check runs SQLite's integrity check and returns what it found wrong, or nil.

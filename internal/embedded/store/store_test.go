@@ -207,6 +207,61 @@ func TestNewerSchemaIsLeftAlone(t *testing.T) {
 	}
 }
 
+// What deleted runs took is given back.
+func TestDeleteShrinks(t *testing.T) {
+	s := open(t)
+	row := create(t, s, "A")
+	for i := range 50 {
+		if _, err := s.PutBlob(row.Num, fmt.Appendf(make([]byte, 100_000), "%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Vacuum(context.Background()); err != nil { // everything into the file
+		t.Fatal(err)
+	}
+	full := fileSize(t, s.path)
+	if err := s.Delete(row.Num); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := fileSize(t, s.path); full < 5_000_000 || left > full/10 {
+		t.Errorf("%d bytes, after deleting %d", full, left)
+	}
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// A closed store is one file.
+func TestCloseLeavesOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fabro.db")
+	s, err := Open(context.Background(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, "A")
+	if _, err := s.Events(context.Background(), 1, 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(path + "*"); err != nil || len(files) != 1 {
+		t.Errorf("%v %v", files, err)
+	}
+	if err := s.Append(1, recs(3, 1), &Row{Updated: time.Now()}); !errors.Is(err, ErrClosed) {
+		t.Errorf("append to a closed store: %v", err)
+	}
+}
+
 func TestNoDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fabro.db")
 	if err := os.WriteFile(path, []byte("these are somebody's notes, and not few of them: more than a header's worth"), 0o600); err != nil {

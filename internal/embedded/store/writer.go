@@ -28,6 +28,7 @@ type writer struct {
 	touchRun, lastSeq, insertBlob, owner *sql.Stmt
 	blobNum, insertDoc, updateDoc        *sql.Stmt
 	addBytes                             *sql.Stmt
+	all                                  []*sql.Stmt
 }
 
 func newWriter(ctx context.Context, s *Store) (*writer, error) {
@@ -56,9 +57,10 @@ func newWriter(ctx context.Context, s *Store) (*writer, error) {
 		{&w.owner, "INSERT INTO run_blobs(run, blob) VALUES(?, ?) ON CONFLICT DO NOTHING"},
 	} {
 		if *p.stmt, err = conn.PrepareContext(ctx, p.text); err != nil {
-			conn.Close()
+			w.close()
 			return nil, err
 		}
+		w.all = append(w.all, *p.stmt)
 	}
 	return w, nil
 }
@@ -66,7 +68,7 @@ func newWriter(ctx context.Context, s *Store) (*writer, error) {
 // run serves requests until the channel is closed: it takes one, then all others that are already waiting, and commits them together.
 func (w *writer) run() {
 	defer close(w.store.done)
-	defer w.conn.Close()
+	defer w.close()
 	batch := make([]*request, 0, maxBatch)
 	for r := range w.store.requests {
 		batch = append(batch[:0], r)
@@ -96,6 +98,16 @@ func (w *writer) run() {
 			close(alone.done)
 		}
 	}
+}
+
+// close leaves everything in the database file itself. Without it the log would stay beside it: SQLite does not close a connection that has
+// statements left. What cannot be moved there now is moved when the database is opened again.
+func (w *writer) close() {
+	for _, s := range w.all {
+		s.Close()
+	}
+	w.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
+	w.conn.Close()
 }
 
 // commit does the whole batch in one transaction. When one request fails, all are undone and each is done again in a transaction of
