@@ -59,7 +59,7 @@ func (s *site) serve(t *testing.T) (stop func()) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		if _, state, err := embedded.Status(ctx, s.server); err == nil && state == embedded.Running {
 			return stop
@@ -301,7 +301,7 @@ func TestEmbeddedSubscription(t *testing.T) {
 	s.call(nameInteract, `{"action":"start","run_id":"`+id+`"}`)
 	select {
 	case <-s.noted:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("no notification")
 	}
 	s.call(nameGather, fmt.Sprintf(`{"run_ids":[%q],"timeout_seconds":60}`, id))

@@ -52,7 +52,7 @@ func TestGatherUntilTheEnd(t *testing.T) {
 // waitFor waits until a request whose path contains part has come in.
 func (f *fakeAPI) waitFor(t *testing.T, part string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -92,7 +92,7 @@ func TestSubscription(t *testing.T) {
 			api.waitFor(t, run.ID+"/attach")
 			api.end(other)
 			api.end(run)
-			deadline := time.After(20 * time.Second)
+			deadline := time.After(2 * time.Minute)
 			for {
 				select {
 				case <-s.noted:

@@ -34,7 +34,7 @@ func (c *counter) Handle(_ context.Context, r slog.Record) error {
 // TestScale puts 10,000 runs and a run with 100,000 events on the embedded server:
 // searches and the last page of events take a handful of requests.
 func TestScale(t *testing.T) {
-	const runs, events = 10_000, 100_000
+	const runs, events = scaleRuns, scaleEvents
 	site := newSite(t)
 	requests := &counter{Handler: slog.DiscardHandler}
 	site.log = slog.New(requests)
@@ -77,8 +77,8 @@ func TestScale(t *testing.T) {
 		t.Errorf("%d runs, cursor %v", len(found.Runs), found.NextCursor)
 	}
 	found = searchResult{}
-	call("a cursor from elsewhere", nameSearch, `{"after":"`+ids[5000]+`","first":1}`, 12, &found)
-	if len(found.Runs) != 1 || found.Runs[0].RunID != ids[4999] {
+	call("a cursor from elsewhere", nameSearch, `{"after":"`+ids[runs/2]+`","first":1}`, 12, &found)
+	if len(found.Runs) != 1 || found.Runs[0].RunID != ids[runs/2-1] {
 		t.Errorf("%v", found.ids())
 	}
 

@@ -75,7 +75,7 @@ func openHost(t *testing.T, cfg Config, revision string, answer func(map[string]
 		cancel()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Error("the server did not end")
 		}
 		<-read
@@ -170,7 +170,7 @@ func (s *session) wait(reply <-chan map[string]any, what string) map[string]any 
 	select {
 	case m := <-reply:
 		return m
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		s.t.Fatalf("no answer to %s", what)
 		return nil
 	}

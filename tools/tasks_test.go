@@ -223,7 +223,7 @@ func TestTaskNotifies(t *testing.T) {
 	api.waitFor(t, run.ID+"/attach")
 	until := func(status string) {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(2 * time.Minute)
 		for {
 			select {
 			case <-s.noted:
@@ -240,7 +240,7 @@ func TestTaskNotifies(t *testing.T) {
 	}
 	select { // the listen is acknowledged before anything else is told
 	case <-s.noted:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the listen was not acknowledged")
 	}
 	api.ask(run, deployQuestion())
