@@ -347,6 +347,9 @@ func TestInsight(t *testing.T) {
 	if len(list.Workflows) != 1 || list.Workflows[0].Name != "hello" || list.Workflows[0].Source != "project" {
 		t.Errorf("%+v", list)
 	}
+	if r := s.call(nameWorkflowValidate, `{"workflow":"warns.fabro"}`); r.failed() || !strings.Contains(r.text(), "warns.fabro is valid.") || !strings.Contains(r.text(), "warns.fabro:3:") {
+		t.Error(r.text())
+	}
 	for workflow, ok := range map[string]bool{"hello": true, "broken.fabro": false, "nostart.fabro": false} {
 		var v validateResult
 		r := s.call(nameWorkflowValidate, `{"workflow":"`+workflow+`"}`)

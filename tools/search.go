@@ -54,6 +54,9 @@ func (p *searchParams) run(ctx context.Context, r *request) (*reply, error) {
 		}
 		parent = run.ID
 	}
+	if !isULID(p.After) {
+		p.After = "" // no cursor of ours; Fabro begins anew, too
+	}
 	s := &scan{p: p, parent: parent, want: int(p.First.Value)}
 	if p.RunIDs.Set {
 		err = s.named(ctx, client)

@@ -53,6 +53,7 @@ func TestSearchFilters(t *testing.T) {
 		{"created before, inclusive", `{"created_before":"2026-05-11T20:01:00Z"}`, []string{child.ID, parent.ID}},
 		{"before a day", `{"created_before":"2026-05-11"}`, []string{}},
 		{"nothing wanted", `{"first":0}`, []string{}},
+		{"no cursor", `{"after":"0","first":100}`, []string{other.ID, child.ID, parent.ID}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got searchResult

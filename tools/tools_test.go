@@ -25,6 +25,7 @@ func home(t *testing.T) (fabroapi.Environment, string) {
 		".fabro/workflows/hello/workflow.toml":  "_version = 1\n[workflow]\ndescription = \"Says hello\"\n",
 		".fabro/workflows/hello/workflow.fabro": "digraph Hello {\n  graph [goal=\"Say hello\"]\n  start [shape=Mdiamond]\n  work [shape=parallelogram, script=\"echo hello\"]\n  exit [shape=Msquare]\n  start -> work -> exit\n}\n",
 		"broken.fabro":                          "digraph Broken {\n  start [shape=Mdiamond]\n  work [shape=\n}\n",
+		"warns.fabro":                           "digraph Warns {\n  start [shape=Mdiamond]\n  work [shape=parallelogram, script=\"cd /srv && ls\"]\n  exit [shape=Msquare]\n  start -> work -> exit\n}\n",
 		"nostart.fabro":                         "digraph NoStart {\n  exit [shape=Msquare]\n}\n",
 	}
 	for name, text := range files {

@@ -2,11 +2,14 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/workflow"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
 )
@@ -83,6 +86,9 @@ func (p *workflowValidateParams) run(ctx context.Context, r *request) (*reply, e
 	var invalid *fabroapi.ManifestError
 	switch {
 	case err == nil:
+		if out.Diagnostics, err = p.warnings(r); err != nil {
+			return nil, err
+		}
 		page.Line("%s is valid.", plain.Line(p.Workflow, 200))
 	case errors.As(err, &invalid):
 		text := r.sentence(err)
@@ -98,4 +104,33 @@ func (p *workflowValidateParams) run(ctx context.Context, r *request) (*reply, e
 		}
 	}
 	return &reply{text: page.String(), structured: out}, nil
+}
+
+// warnings are the findings about a workflow that is valid. Its files have been read
+// and found within the roots just before.
+func (p *workflowValidateParams) warnings(r *request) ([]wire.Diagnostic, error) {
+	cwd, err := filepath.Abs(r.directory(p.Cwd.Value))
+	if err != nil {
+		return nil, err
+	}
+	location, err := workflow.Locate(p.Workflow, cwd, r.cfg.Env.Home())
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := workflow.BundleFiles(location, cwd, workflow.BundleOptions{FabroHome: r.cfg.Env.Home(), UserSettings: r.cfg.Env.SettingsPath()})
+	if err != nil {
+		return nil, err
+	}
+	found, err := workflow.CheckBundle(*bundle)
+	if err != nil {
+		return nil, err
+	}
+	// The two types have one JSON form, that of the API.
+	text, err := json.Marshal(emptyList(found))
+	if err != nil {
+		return nil, err
+	}
+	out := []wire.Diagnostic{}
+	err = json.Unmarshal(text, &out)
+	return out, err
 }
