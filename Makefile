@@ -24,8 +24,9 @@ fuzz: ## each fuzz target for FUZZTIME
 	scripts/fuzz.sh $(FUZZTIME)
 
 REQUESTS ?= 1000000
-soak: build ## a million requests with cancels, bursts and a slow reader
+soak: build ## a million requests with cancels, bursts and a slow reader; then the daemon, killed over and over
 	go run ./scripts/soak -requests $(REQUESTS) -- $(BIN)/mcp-fixture
+	FABRO_LONG=1 go test ./internal/embedded -run 'Killed|Together' -count=1 -timeout 30m
 
 conformance-official: build ## the official suite against the fixture server, where Node is present
 	scripts/conformance-official.sh
