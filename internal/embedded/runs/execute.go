@@ -109,7 +109,7 @@ func failed(actor *wire.Actor, reason, message, category string, timing wire.Tim
 	}{wire.RunFailure{Reason: reason, Detail: wire.FailureDetail{Message: message, Category: category}}, timing}}
 }
 
-// terminateStubbornly tries to close a run for as long as the manager lives, less and less often: the store may have no room left until
+// terminateStubbornly tries to close a run until the manager closes, less and less often: the store may have no room left until
 // somebody makes some. A run that cannot be closed before the process ends is closed by the next.
 func (m *Manager) terminateStubbornly(r *run, message string) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 30*time.Second) {
@@ -120,8 +120,11 @@ func (m *Manager) terminateStubbornly(r *run, message string) {
 		m.log.Error("cannot close a run", "run", r.id, "error", err)
 		t := time.NewTimer(wait)
 		select {
-		case <-m.ctx.Done():
+		case <-m.quit:
 			t.Stop()
+			if err := m.terminate(r, wire.FailedTerminated, message); err != nil {
+				m.log.Error("left a run to the next server to close", "run", r.id, "error", err)
+			}
 			return
 		case <-t.C:
 		}

@@ -58,13 +58,13 @@ type Manager struct {
 
 	ctx  context.Context // ends with the manager
 	stop context.CancelCauseFunc
+	quit chan struct{}  // closed when the manager begins to close
 	work sync.WaitGroup // executions and what outlives a request
 
 	mu       sync.Mutex // guards the fields below
 	loaded   map[string]*run
 	watchers map[*Watcher]struct{}
 	readers  []*reader // see takeReader
-	closing  bool
 
 	sched scheduler
 }
@@ -87,7 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	m := &Manager{cfg: cfg, store: cfg.Store, log: cfg.Logger, loaded: map[string]*run{}, watchers: map[*Watcher]struct{}{}}
+	m := &Manager{cfg: cfg, store: cfg.Store, log: cfg.Logger, loaded: map[string]*run{}, watchers: map[*Watcher]struct{}{}, quit: make(chan struct{})}
 	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.sched.init(m, cfg.MaxConcurrent)
 	if err := m.recover(ctx); err != nil {
@@ -102,12 +102,10 @@ func (m *Manager) Store() *store.Store { return m.store }
 // RunDir is the directory of a run's files.
 func (m *Manager) RunDir(id string) string { return filepath.Join(m.cfg.Dir, id) }
 
-// Close ends all executions (their runs become failed with reason terminated), waits for them until ctx ends, and closes what they left open.
-// The store stays open.
+// Close ends all executions (their runs become failed with reason terminated), and waits for them until ctx ends.
+// The store stays open. It may be called once.
 func (m *Manager) Close(ctx context.Context) error {
-	m.mu.Lock()
-	m.closing = true
-	m.mu.Unlock()
+	close(m.quit)
 	m.sched.halt()
 	m.endAll()
 	done := make(chan struct{})

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"errors"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/embedded/engine"
@@ -73,5 +72,3 @@ func (m *Manager) SlotsUsed() int {
 	_, used := m.sched.executing()
 	return used
 }
-
-var errClosing = errors.New("the server is stopping")
