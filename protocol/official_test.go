@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"fabro-mcp/conformance/schema"
 )
 
 // referenceData is where the official schemas are; empty where they are not.
@@ -70,8 +72,8 @@ var resultTypes = map[string]string{
 // sent is what the test remembers of a request, to judge the response by.
 type sent struct{ method, revision string }
 
-// judge holds the server's messages against the official schemas of the revision
-// that is in force for each.
+// judge holds the server's messages against the schemas of the revision that is in
+// force for each: the project's own, and where they are at hand the official ones.
 type judge struct {
 	t testing.TB
 
@@ -120,9 +122,6 @@ func (j *judge) sending(line string) {
 }
 
 func (j *judge) received(line string) {
-	if referenceData == "" {
-		return
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if line[0] == '[' {
@@ -144,16 +143,18 @@ func (j *judge) judgeLocked(line []byte) {
 	}
 	switch {
 	case m.Method != nil && m.ID != nil:
+		j.own(j.session, line, func(s *schema.Set) error { return s.Request(schema.Server, line) })
 		j.hold(line, j.session, "ServerRequest")
 	case m.Method != nil:
 		j.judgeNotification(line, &m)
 	case m.Error != nil:
-		if string(m.ID) == "null" { // the one exemption: JSON-RPC's null id
-			line = bytes.Replace(line, []byte(`"id":null`), []byte(`"id":0`), 1)
-		}
 		revision := j.session
 		if s, ok := j.sent[string(m.ID)]; ok && s.revision != "" || revision == "" {
 			revision = "2026-07-28"
+		}
+		j.own(revision, line, func(s *schema.Set) error { return s.ErrorResponse(line) })
+		if string(m.ID) == "null" { // the one exemption: JSON-RPC's null id
+			line = bytes.Replace(line, []byte(`"id":null`), []byte(`"id":0`), 1)
 		}
 		j.hold(line, revision, "JSONRPCError")
 	default:
@@ -168,11 +169,16 @@ func (j *judge) judgeLocked(line []byte) {
 
 func (j *judge) judgeNotification(line []byte, m *wireMessage) {
 	_, subscribed := m.Params.Meta["io.modelcontextprotocol/subscriptionId"]
+	notification := func(s *schema.Set) error { return s.Notification(schema.Server, line) }
+	if modern, err := schema.For("2026-07-28"); err != nil || notification(modern) != nil {
+		j.own(j.session, line, notification)
+	}
 	switch {
 	case *m.Method == "notifications/tasks":
 		j.holdFile(line, "tasks-extension/schema.json", "#/$defs/TaskStatusNotification")
 	case *m.Method == "notifications/subscriptions/acknowledged", subscribed, j.session == "":
 		j.hold(line, "2026-07-28", "ServerNotification")
+	case referenceData == "":
 	default:
 		if j.fits(line, "2026-07-28", "ServerNotification") != nil {
 			j.hold(line, j.session, "ServerNotification")
@@ -193,6 +199,12 @@ func (j *judge) judgeResult(line []byte, m *wireMessage, s sent) {
 	if revision == "" {
 		revision = "2025-11-25" // ping before initialize
 	}
+	j.own(revision, line, func(set *schema.Set) error {
+		if newer := set.Newer(set.ResultDefinition(s.method, m.Result), m.Result); len(newer) > 0 {
+			return fmt.Errorf("members of later revisions: %v", newer)
+		}
+		return set.Response(s.method, line)
+	})
 	j.hold(line, revision, "JSONRPCResponse")
 	def := resultTypes[s.method]
 	modern := revision == "2026-07-28"
@@ -217,7 +229,21 @@ func (j *judge) judgeResult(line []byte, m *wireMessage, s sent) {
 	}
 }
 
+// own holds a message against the project's own schema of a revision.
+func (j *judge) own(revision string, line []byte, check func(*schema.Set) error) {
+	set, err := schema.For(revision)
+	if err == nil {
+		err = check(set)
+	}
+	if err != nil {
+		j.t.Errorf("not valid in our own schema of %s: %s\n%v", revision, line, err)
+	}
+}
+
 func (j *judge) hold(line []byte, revision, def string) {
+	if referenceData == "" {
+		return
+	}
 	if err := j.fits(line, revision, def); err != nil {
 		j.t.Errorf("not valid in %s: %s\n%v", revision, line, err)
 	}
@@ -242,6 +268,9 @@ func (j *judge) fits(line []byte, revision, def string) error {
 }
 
 func (j *judge) holdFile(line []byte, file string, pointer string) {
+	if referenceData == "" {
+		return
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
 	if err == nil {
 		err = officialSchema(j.t, file, pointer).Validate(value)
