@@ -1,6 +1,7 @@
 package protocol_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -188,4 +189,80 @@ func TestCancelledWhileAsking(t *testing.T) {
 		t.Errorf("the question was not withdrawn: %s", line)
 	}
 	p.quiet()
+}
+
+// TestEveryKindOfQuestion asks for a page, a message of the model and the roots, in
+// the new era and in a session.
+func TestEveryKindOfQuestion(t *testing.T) {
+	asking := protocol.Tool{Name: "all", InputSchema: anyObject, Call: func(ctx context.Context, call *protocol.ToolCall) (*protocol.ToolResult, error) {
+		responses, err := call.Ask(ctx,
+			protocol.InputRequest{Key: "page", URL: &protocol.ElicitURL{Message: "Look.", URL: "https://example.test/"}},
+			protocol.InputRequest{Key: "model", Sampling: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}}],"maxTokens":5}`)},
+			protocol.InputRequest{Key: "roots", Roots: true})
+		if err != nil {
+			return nil, err
+		}
+		return &protocol.ToolResult{Content: []protocol.Content{protocol.Text(responses["page"].Elicit.Action + string(responses["model"].Raw) + string(responses["roots"].Raw))}}, nil
+	}}
+	const capabilities = `{"elicitation":{"url":{}},"sampling":{},"roots":{}}`
+	const page, model, roots = `{"action":"accept"}`, `{"role":"assistant","model":"m","content":{"type":"text","text":"yes"}}`, `{"roots":[]}`
+	p := connect(t, plainServer(asking))
+	line := p.call(modernWith("1", "tools/call", `"name":"all"`, capabilities, ""))
+	for _, want := range []string{`"page":{"method":"elicitation/create","params":{"mode":"url","message":"Look.","url":"https://example.test/"}}`, `"model":{"method":"sampling/createMessage","params":{"messages":[`, `"roots":{"method":"roots/list","params":{}}`} {
+		if !strings.Contains(line, want) {
+			t.Errorf("%s is not in %s", want, line)
+		}
+	}
+	line = p.call(modernWith("2", "tools/call", `"name":"all"`+retry(stateOf(t, line), `{"page":`+page+`,"model":`+model+`,"roots":`+roots+`}`), capabilities, ""))
+	if !strings.Contains(line, `accept{\"role\":\"assistant\"`) {
+		t.Errorf("got %s", line)
+	}
+	for _, bad := range []string{`{"model":{}}`, `{"roots":{}}`, `{"page":{"action":1}}`} {
+		state := stateOf(t, p.call(modernWith("3", "tools/call", `"name":"all"`, capabilities, "")))
+		if code, _, _ := errorOf(t, p.call(modernWith("4", "tools/call", `"name":"all"`+retry(state, bad), capabilities, ""))); code != -32602 {
+			t.Errorf("%s: %d", bad, code)
+		}
+	}
+	p.initialize("2025-11-25", capabilities)
+	p.send(request("5", "tools/call", `{"name":"all"}`))
+	for _, q := range []struct{ want, answer string }{{`"elicitationId":"`, page}, {`"method":"sampling/createMessage"`, model}, {`"method":"roots/list"`, roots}} {
+		question := p.next()
+		var m struct{ ID json.RawMessage }
+		if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, q.want) {
+			t.Fatalf("question %s: %v", question, err)
+		}
+		p.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + q.answer + `}`)
+	}
+	if line := p.next(); !strings.Contains(line, "accept") {
+		t.Errorf("got %s", line)
+	}
+}
+
+func TestRequire(t *testing.T) {
+	tool := protocol.Tool{Name: "need", InputSchema: anyObject, Call: func(_ context.Context, call *protocol.ToolCall) (*protocol.ToolResult, error) {
+		return &protocol.ToolResult{}, call.Require(protocol.InputSampling)
+	}}
+	p := connect(t, plainServer(tool))
+	code, _, data := errorOf(t, p.call(modern("1", "tools/call", `"name":"need"`)))
+	if code != -32021 || string(data) != `{"requiredCapabilities":{"sampling":{}}}` {
+		t.Errorf("%d %s", code, data)
+	}
+	resultOf(t, p.call(modernWith("2", "tools/call", `"name":"need"`, `{"sampling":{}}`, "")))
+	p.initialize("2025-11-25", "{}")
+	if line := p.call(request("3", "tools/call", `{"name":"need"}`)); !strings.Contains(line, `"isError":true`) {
+		t.Errorf("in a session: %s", line)
+	}
+}
+
+// TestNothingIsAskedBeforeInitialized: a question waits until the client has said
+// that it is ready.
+func TestNothingIsAskedBeforeInitialized(t *testing.T) {
+	p := connect(t, newFullServer().Server)
+	p.call(request("0", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"0"}}`))
+	p.send(request("1", "tools/call", `{"name":"ask"}`))
+	p.quiet()
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if line := p.next(); !strings.Contains(line, "elicitation/create") {
+		t.Errorf("got %s", line)
+	}
 }

@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -32,11 +35,12 @@ type process struct {
 }
 
 type startOptions struct {
-	args  []string
-	env   []string // replaces the environment where not nil
-	dir   string
-	quiet bool // nobody reads standard output
-	deaf  bool // nobody reads standard error
+	program string // this test binary where empty
+	args    []string
+	env     []string // replaces the environment where not nil
+	dir     string
+	quiet   bool // nobody reads standard output
+	deaf    bool // nobody reads standard error
 }
 
 func start(t *testing.T, o startOptions) *process {
@@ -44,6 +48,9 @@ func start(t *testing.T, o startOptions) *process {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.program != "" {
+		exe = o.program
 	}
 	p := &process{t: t, cmd: exec.Command(exe, o.args...), lines: make(chan string, 100_000), exited: make(chan struct{})}
 	p.cmd.Dir = o.dir
@@ -248,4 +255,55 @@ func modern(id, method, members string) string {
 		members += ","
 	}
 	return req(id, method, `{`+members+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`)
+}
+
+// TestReplacedWhileRunning: when the program's file is replaced the process finishes
+// what it has begun and ends with status 0.
+func TestReplacedWhileRunning(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "fixture")
+	for _, name := range []string{path, path + ".new"} {
+		if err := os.WriteFile(name, program, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := start(t, startOptions{program: path, args: []string{"--watch-executable"}})
+	p.open("2025-11-25")
+	p.send(modern("1", "subscriptions/listen", `"notifications":{}`))
+	p.next()
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Skipf("a running program cannot be replaced here: %v", err)
+	}
+	p.answer("1") // the listen is closed in order
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestSignals: SIGTERM and SIGINT end the process with status 0 while a call runs,
+// and the call gets its reply.
+func TestSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such signals")
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		p := start(t, startOptions{})
+		p.open("2025-11-25")
+		p.send(req("1", "tools/call", `{"name":"hang","arguments":{}}`), req("2", "ping", ""))
+		p.answer("2")
+		p.cmd.Process.Signal(signal)
+		if r := p.answer("1"); r.Error == nil {
+			t.Errorf("%v: %s", signal, r.line)
+		}
+		if code := p.exit(); code != 0 {
+			t.Errorf("%v: exit code %d", signal, code)
+		}
+	}
 }
