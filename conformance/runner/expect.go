@@ -259,6 +259,11 @@ func (p *player) awaitOne(s *transcript.Step, w *peer, t *transcript.Target, id 
 // await waits until all expectations are met. A reply that does not fit fails
 // at once; so does everything that waits for a process that has ended.
 func (p *player) await(all []*expectation, timeout time.Duration) error {
+	p.mu.Lock()
+	if slices.ContainsFunc(all, func(e *expectation) bool { return len(e.w.frames) == 0 }) {
+		timeout += p.cfg.slack
+	}
+	p.mu.Unlock()
 	var wrong *expectation // a reply that does not fit
 	done := func() bool {
 		open, gone := 0, 0

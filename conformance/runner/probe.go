@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/strictjson"
@@ -30,6 +31,8 @@ type Offer struct {
 	Prompts      []*strictjson.Value
 	Resources    []*strictjson.Value
 	Templates    []*strictjson.Value
+
+	firstReply time.Duration // from the start of the process
 
 	inspected []*report.Case
 	garbled   *report.Case // what the judge found while asking
@@ -83,6 +86,9 @@ func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
 		first, params = "server/discover", ""
 	}
 	reply := p.ask(w, first, params)
+	if reply != nil {
+		o.firstReply = time.Since(w.started)
+	}
 	if !p.spoken(o, w, first, reply) {
 		return o
 	}

@@ -46,6 +46,8 @@ type Config struct {
 	// first in the report. It may be called for several revisions at once.
 	Inspect  func(*Offer, *Session) []*report.Case
 	Progress func(Progress) // called from one goroutine at a time; may be nil
+
+	slack time.Duration // what a process may take longer until its first word
 }
 
 // Progress is told after each case and before the first.
@@ -115,6 +117,9 @@ func filterText(t *transcript.Transcript, rev string) string {
 	return text
 }
 
+// slackFactor is how much longer than in the probe a start may take.
+const slackFactor = 5
+
 var errNothing = errors.New("no transcript matches the paths, --revision and --filter")
 
 // Run plays everything and returns the report. An error means that nothing
@@ -130,6 +135,11 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 		return nil, errNothing
 	}
 	offers := probeAll(ctx, &cfg, jobs)
+	for _, o := range offers {
+		// How long a server takes to start is no matter of the protocol, and under
+		// load it takes a multiple of that.
+		cfg.slack = max(cfg.slack, slackFactor*o.firstReply)
+	}
 	for _, rev := range transcript.Revisions {
 		if o := offers[rev]; o != nil && o.Spoken {
 			rep.Spoken = append(rep.Spoken, rev)
