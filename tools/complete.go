@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -40,9 +39,9 @@ func (c *completer) Complete(ctx context.Context, req *protocol.CompletionReques
 		for _, w := range c.host.listWorkflows("") {
 			all = append(all, candidate{w.Name, w.Title + " " + w.Description})
 		}
-	case "stage_id":
+	case argStage:
 		all = c.stages(ctx, req.Context[argRun])
-	case "question_id":
+	case argQuestion:
 		all = c.questions(ctx, req.Context[argRun])
 	}
 	values := rank(all, req.Value)
@@ -60,27 +59,28 @@ func (c *completer) runs(ctx context.Context, req *protocol.CompletionRequest) [
 	if err != nil {
 		return nil
 	}
-	page, err := client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: wire.MaxPageLimit})
-	if err != nil {
-		return nil
-	}
-	first := map[string]string{promptAnswer: wire.StatusBlocked, promptDiagnose: wire.StatusFailed, promptWatch: wire.StatusRunning, promptReview: wire.StatusSucceeded}[req.RefName]
-	slices.SortStableFunc(page.Data, func(a, b wire.Run) int {
-		return cmp.Compare(preferred(&b, first), preferred(&a, first))
-	})
 	var out []candidate
-	for i := range page.Data {
-		run := &page.Data[i]
-		out = append(out, candidate{run.ID, workflowLabel(run) + " " + run.Title})
+	add := func(options fabroapi.ListRunsOptions) {
+		options.Limit = wire.MaxPageLimit
+		page, err := client.ListRuns(ctx, options)
+		if err != nil {
+			return
+		}
+		for i := range page.Data {
+			run := &page.Data[i]
+			out = append(out, candidate{run.ID, workflowLabel(run) + " " + run.Title})
+		}
 	}
+	if first, special := firstColumn[req.RefName]; special {
+		add(fabroapi.ListRunsOptions{Columns: []string{first}})
+	}
+	add(fabroapi.ListRunsOptions{})
 	return out
 }
 
-func preferred(run *wire.Run, kind string) int {
-	if run.Lifecycle.Status.Kind == kind {
-		return 1
-	}
-	return 0
+// firstColumn is the column of the board whose runs a prompt is most likely about.
+var firstColumn = map[string]string{
+	promptAnswer: wire.ColumnBlocked, promptDiagnose: wire.ColumnFailed, promptWatch: wire.ColumnRunning, promptReview: wire.ColumnSucceeded,
 }
 
 func (c *completer) stages(ctx context.Context, runID string) []candidate {

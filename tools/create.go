@@ -79,6 +79,7 @@ func (p *createParams) run(ctx context.Context, r *request) (*reply, error) {
 		if c.record != nil && c.record.otherArguments && i >= len(c.record.Runs) {
 			break
 		}
+		c.r.call.Progress(float64(i), float64(len(p.Runs)), fmt.Sprintf("creating run %d of %d: %s", i+1, len(p.Runs), plain.Line(p.Runs[i].Workflow, 80)))
 		err := c.one(ctx, i)
 		if ctx.Err() != nil && len(c.runs) == 0 {
 			return nil, ctx.Err()

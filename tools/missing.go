@@ -102,24 +102,21 @@ func (r *request) runCandidates(ctx context.Context, arguments json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
-	page, err := client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: 50})
+	options := fabroapi.ListRunsOptions{Limit: maxCandidates}
+	action := memberText(arguments, "action")
+	switch {
+	case r.tool.name == nameInteract && (action == actAnswer || action == actQuestions):
+		options.Columns = []string{wire.ColumnBlocked}
+	case r.tool.name == nameGather:
+		options.Columns = []string{wire.ColumnPending, wire.ColumnRunnable, wire.ColumnInitializing, wire.ColumnRunning, wire.ColumnBlocked}
+	}
+	page, err := client.ListRuns(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	action := memberText(arguments, "action")
-	onlyBlocked := r.tool.name == nameInteract && (action == actAnswer || action == actQuestions)
 	var out []formChoice
 	for i := range page.Data {
 		run := &page.Data[i]
-		if onlyBlocked && run.Lifecycle.Status.Kind != wire.StatusBlocked {
-			continue
-		}
-		if r.tool.name == nameGather && run.Lifecycle.Status.Terminal() {
-			continue
-		}
-		if len(out) == maxCandidates {
-			break
-		}
 		title := fmt.Sprintf("%s, %s, %s", workflowLabel(run), run.Lifecycle.Status, run.ID)
 		if goal := plain.Line(run.Goal, 60); goal != "" {
 			title += ": " + goal

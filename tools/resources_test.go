@@ -213,6 +213,15 @@ func TestCompletions(t *testing.T) {
 	if got := complete(template("fabro://runs/{run_id}/logs/{stage_id}"), "stage_id", "", map[string]any{argRun: done.ID}); first(got) != "build@1" {
 		t.Errorf("%v", got)
 	}
+	if got := complete(prompt(promptDiagnose), argStage, "ga", map[string]any{argRun: done.ID}); first(got) != "gate@1" {
+		t.Errorf("%v", got)
+	}
+	if got := complete(prompt(promptAnswer), argQuestion, "", map[string]any{argRun: blocked.ID}); first(got) != "q1" {
+		t.Errorf("%v", got)
+	}
+	if got := complete(prompt(promptAnswer), argRun, "", nil); first(got) != blocked.ID {
+		t.Errorf("who answers looks for runs that wait: %v", got)
+	}
 	if got := complete(prompt(promptWatch), "unknown", "", nil); first(got) != nil {
 		t.Errorf("%v", got)
 	}
