@@ -155,14 +155,6 @@ type Opt[T any] struct {
 	Set   bool
 }
 
-// Or gives the value, or def where there is none.
-func (o Opt[T]) Or(def T) T {
-	if o.Set {
-		return o.Value
-	}
-	return def
-}
-
 // Pointer gives nil for an absent value.
 func (o Opt[T]) Pointer() *T {
 	if !o.Set {

@@ -148,19 +148,3 @@ func Clip(s string, max int) string {
 func Line(s string, max int) string {
 	return Clip(strings.Join(strings.Fields(Clean(s)), " "), max)
 }
-
-// Tail keeps the last max bytes of s, from the start of a line where there is one,
-// and reports how many bytes were left out.
-func Tail(s string, max int) (string, int) {
-	if len(s) <= max {
-		return s, 0
-	}
-	cut := len(s) - max
-	if nl := strings.IndexByte(s[cut:], '\n'); nl >= 0 && cut+nl+1 < len(s) {
-		cut += nl + 1
-	}
-	for cut < len(s) && !utf8.RuneStart(s[cut]) {
-		cut++
-	}
-	return s[cut:], cut
-}

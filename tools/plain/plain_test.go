@@ -2,7 +2,6 @@ package plain
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -89,10 +88,6 @@ func TestCut(t *testing.T) {
 	}
 	if got := Line(" a \n b\x1b[1m c ", 100); got != "a b c" {
 		t.Errorf("Line = %q", got)
-	}
-	got, before := Tail("first\nsecond\nthird\n", 10)
-	if diff := cmp.Diff([]string{"third\n", "13"}, []string{got, fmt.Sprint(before)}); diff != "" {
-		t.Errorf("Tail (-want +got)\n%s", diff)
 	}
 }
 
