@@ -4,9 +4,10 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-var pathParameter = regexp.MustCompile(`\{([A-Za-z]+)\}`)
+var pathParameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z]+)\}`) })
 
 // openAPI describes the operations the embedded server has, by name. Their schemas are those of the Fabro Run API.
 func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
@@ -15,7 +16,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) error {
 		op := map[string]any{"operationId": route.id, "responses": map[string]any{
 			"default": map[string]any{"description": "As in the Fabro Run API; errors are the error envelope."}}}
 		var parameters []any
-		for _, m := range pathParameter.FindAllStringSubmatch(route.path, -1) {
+		for _, m := range pathParameter().FindAllStringSubmatch(route.path, -1) {
 			parameters = append(parameters, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]string{"type": "string"}})
 		}
 		if parameters != nil {

@@ -4,13 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"regexp"
 )
 
-var (
-	variableName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	errNoVariable = &Refusal{Status: http.StatusNotFound, Detail: "Variable not found."}
-)
+var errNoVariable = &Refusal{Status: http.StatusNotFound, Detail: "Variable not found."}
+
+// isVariableName reports whether a name has letters, digits and _ only and does not begin with a digit.
+func isVariableName(name string) bool {
+	for i, c := range name {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
 
 // Variable returns one variable.
 func (m *Manager) Variable(ctx context.Context, name string) (*Variable, error) {
@@ -28,7 +35,7 @@ func (m *Manager) Variable(ctx context.Context, name string) (*Variable, error) 
 
 // CreateVariable makes a variable that is not there yet.
 func (m *Manager) CreateVariable(ctx context.Context, name, value string, description *string) (*Variable, error) {
-	if !variableName.MatchString(name) {
+	if !isVariableName(name) {
 		return nil, badRequest("Invalid variable name %q: letters, digits and _, not beginning with a digit.", name)
 	}
 	if _, err := m.Variable(ctx, name); err == nil {
