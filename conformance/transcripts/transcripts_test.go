@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fabro-mcp/conformance/catalogue"
+	"fabro-mcp/conformance/check"
 	"fabro-mcp/conformance/transcript"
 )
 
@@ -185,6 +186,15 @@ func TestFrozen(t *testing.T) {
 	for revision, digest := range digests {
 		if frozen[revision] != digest {
 			t.Errorf("the transcripts of %s changed: if that is meant, run: go test ./conformance/transcripts -run TestFrozen -freeze", revision)
+		}
+	}
+}
+
+func TestElsewhereIsJudgedByTheGenericSuite(t *testing.T) {
+	judged := check.Requirements()
+	for id := range elsewhere {
+		if !slices.Contains(judged, id) {
+			t.Errorf("nothing in conformance/check judges %s", id)
 		}
 	}
 }
