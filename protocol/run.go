@@ -28,7 +28,7 @@ var (
 
 // Run serves the process's own standard input and output until the input ends, a
 // signal (SIGTERM, SIGINT) comes, or what opts names happens. Nil is an orderly
-// end, to be followed by exit status 0.
+// end; the program exits then, with status 0, since signals stay caught.
 func Run(ctx context.Context, s *Server, opts RunOptions) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -40,8 +40,9 @@ func Run(ctx context.Context, s *Server, opts RunOptions) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)
+	// Never given back: a signal that comes between the end of Serve and the exit of
+	// the process must not turn an orderly end into a death by signal.
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	defer signal.Stop(signals)
 	var replaced, orphaned <-chan struct{}
 	if opts.Executable != "" {
 		if replaced, err = transport.WatchExecutable(ctx, opts.Executable); err != nil {

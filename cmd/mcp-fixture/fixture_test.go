@@ -157,7 +157,7 @@ const tasksAndForms = `{"extensions":{"io.modelcontextprotocol/tasks":{}},"elici
 // await polls a task until it has a status.
 func await(t *testing.T, call func(method, params, capabilities string) map[string]any, id, status string) map[string]any {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		r := call("tasks/get", fmt.Sprintf(`"taskId":%q`, id), tasksAndForms)
 		if r["status"] == status {
 			return r

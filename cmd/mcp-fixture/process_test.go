@@ -18,7 +18,7 @@ import (
 )
 
 // waitLimit bounds every wait; it only matters when something is wrong.
-const waitLimit = 20 * time.Second
+const waitLimit = time.Minute
 
 // process is the fixture as a process of its own: this test binary, run again.
 type process struct {
