@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -59,6 +60,8 @@ type Process struct {
 	stdin  *queue
 	stdout io.ReadCloser
 
+	out, err reader // of standard output and standard error
+
 	gate    gate
 	readers sync.WaitGroup
 	done    chan struct{}
@@ -104,9 +107,10 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		cmd.Process.Kill()
 	}
 	p.gate.open()
+	p.out.Reader, p.err.Reader = outR, errR
 	p.readers.Add(2)
-	go func() { defer p.readers.Done(); p.readLines(outR, spec.OnLine) }()
-	go func() { defer p.readers.Done(); readErr(errR, spec.OnErr) }()
+	go func() { defer p.readers.Done(); p.readLines(&p.out, spec.OnLine) }()
+	go func() { defer p.readers.Done(); readErr(&p.err, spec.OnErr) }()
 	stop := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		defer stop()
@@ -115,9 +119,51 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// drainGrace is how long output may still come from grandchildren that hold
-// the pipes after the child itself ended.
-const drainGrace = 500 * time.Millisecond
+// drainGrace is how long a reader may find nothing to read after the child
+// ended: a grandchild may hold the pipe open for ever. Time spent on lines that
+// were read does not count, so nothing that was written is lost to a slow judge.
+const drainGrace = 3 * time.Second
+
+// drain waits until both readers met the end, or found nothing for drainGrace.
+func (p *Process) drain(drained <-chan struct{}) {
+	exited := time.Now().UnixNano()
+	tick := time.NewTicker(drainGrace / 10)
+	defer tick.Stop()
+	for {
+		select {
+		case <-drained:
+			return
+		case <-tick.C:
+		}
+		idle := true
+		for _, r := range []*reader{&p.out, &p.err} {
+			since := r.since.Load()
+			idle = idle && (since == over || since > 0 && time.Now().UnixNano()-max(since, exited) > int64(drainGrace))
+		}
+		if idle {
+			return
+		}
+	}
+}
+
+// reader notes since when a read has been waiting: 0 while what was read is
+// being handled, over after the end.
+type reader struct {
+	io.Reader
+	since atomic.Int64
+}
+
+const over = -1
+
+func (r *reader) Read(b []byte) (int, error) {
+	r.since.Store(time.Now().UnixNano())
+	n, err := r.Reader.Read(b)
+	r.since.Store(0)
+	if err != nil {
+		r.since.Store(over)
+	}
+	return n, err
+}
 
 func (p *Process) wait(out, stderr io.Closer, onExit func(State)) {
 	err := p.cmd.Wait()
@@ -128,10 +174,7 @@ func (p *Process) wait(out, stderr io.Closer, onExit func(State)) {
 	p.gate.open() // a script that stopped reading still gets the rest
 	drained := make(chan struct{})
 	go func() { p.readers.Wait(); close(drained) }()
-	select {
-	case <-drained:
-	case <-time.After(drainGrace):
-	}
+	p.drain(drained)
 	out.Close()
 	stderr.Close()
 	<-drained
