@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,11 +23,7 @@ var completionScripts = map[string]string{
 func (c *completionsCmd) Run(g *globals) error {
 	shell := c.Shell
 	if shell == "auto" {
-		path := os.Getenv("SHELL")
-		if path == "" {
-			return usage{errors.New("SHELL is not set: name one of bash, zsh, fish")}
-		}
-		shell = filepath.Base(path)
+		shell = filepath.Base(os.Getenv("SHELL"))
 	}
 	script, ok := completionScripts[shell]
 	if !ok {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -66,15 +65,11 @@ func (c *mcpInitCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	report, failures := []written{}, []error(nil)
+	var report []written
 	for _, file := range files {
 		changed, err := hosts.Install(file, "fabro", c.entry())
 		if err != nil {
-			failures = append(failures, err) // one broken file keeps no other from being written
-			continue
-		}
-		for _, warning := range hosts.Warnings(file) {
-			complain(g.stderr, errors.New("warning: "+warning))
+			return err
 		}
 		report = append(report, written{file.Title, file.Path, changed})
 		if changed {
@@ -84,10 +79,7 @@ func (c *mcpInitCmd) Run(g *globals) error {
 		}
 	}
 	if g.JSON {
-		failures = append(failures, g.printJSON(map[string]any{"files": report}))
-	}
-	if err := errors.Join(failures...); err != nil || g.JSON {
-		return err
+		return g.printJSON(map[string]any{"files": report})
 	}
 	g.say("%s", host.Next)
 	if _, err := lookPath("fabro"); err != nil && !g.Quiet {

@@ -200,5 +200,8 @@ func (s *server) ask(r *request, method string, params object) object {
 		return result
 	case <-r.ctx.Done():
 		return nil
+	case <-s.over:
+		r.cancel()
+		return nil
 	}
 }

@@ -228,6 +228,9 @@ func (s *server) slow(r *request, ms int) object {
 				return nil
 			}
 			return text("cancelled")
+		case <-s.over:
+			r.cancel()
+			return nil
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
