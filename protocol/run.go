@@ -27,7 +27,7 @@ var (
 )
 
 // Run serves the process's own standard input and output until the input ends, a
-// signal (SIGTERM, SIGINT) comes, or what opts names happens. Nil is an orderly
+// signal (SIGTERM, SIGINT, SIGHUP) comes, or what opts names happens. Nil is an orderly
 // end; the program exits then, with status 0, since signals stay caught.
 func Run(ctx context.Context, s *Server, opts RunOptions) error {
 	if err := s.Check(); err != nil {
@@ -43,6 +43,9 @@ func Run(ctx context.Context, s *Server, opts RunOptions) error {
 	// Never given back: a signal that comes between the end of Serve and the exit of
 	// the process must not turn an orderly end into a death by signal.
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	var replaced, orphaned <-chan struct{}
 	if opts.Executable != "" {
 		if replaced, err = transport.WatchExecutable(ctx, opts.Executable); err != nil {

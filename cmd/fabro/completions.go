@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,7 +24,11 @@ var completionScripts = map[string]string{
 func (c *completionsCmd) Run(g *globals) error {
 	shell := c.Shell
 	if shell == "auto" {
-		shell = filepath.Base(os.Getenv("SHELL"))
+		path := os.Getenv("SHELL")
+		if path == "" {
+			return usage{errors.New("SHELL is not set: name one of bash, zsh, fish")}
+		}
+		shell = filepath.Base(path)
 	}
 	script, ok := completionScripts[shell]
 	if !ok {

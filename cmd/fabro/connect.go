@@ -85,10 +85,6 @@ type toolFlags struct {
 
 // config is the configuration of the tools, without anything contacted yet.
 func (f toolFlags) config(log *slog.Logger) (tools.Config, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		cwd = string(filepath.Separator) // a deleted directory: relative paths then name it in their error
-	}
 	env := environment()
 	agent, err := env.AgentCommand()
 	if err != nil {
@@ -97,7 +93,7 @@ func (f toolFlags) config(log *slog.Logger) (tools.Config, error) {
 	return tools.Config{
 		Connect:      f.connector(log).Connect,
 		Env:          env,
-		Cwd:          cwd,
+		Cwd:          workingDir(),
 		ReadOnly:     f.ReadOnly,
 		Tools:        f.Tools,
 		Exclude:      f.ExcludeTools,

@@ -69,5 +69,5 @@ func (g *globals) printJSON(v any) error {
 
 // interactive tells whether a person sits at both ends.
 func (g *globals) interactive() bool {
-	return g.stdout == os.Stdout && term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stdout.Fd()))
+	return term.IsTerminal(int(os.Stdin.Fd())) && isTerminal(g.stdout)
 }

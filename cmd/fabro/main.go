@@ -72,14 +72,15 @@ func main() {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	model, g := model(args)
-	g.stdout, g.stderr = stdout, stderr
+	out := &checked{w: stdout}
+	g.stdout, g.stderr = out, stderr
 	exit := -1
 	parser, err := kong.New(model,
 		kong.Name("fabro"),
 		kong.Description("Fabro for MCP hosts: create, find, watch, steer and answer workflow runs.\n\n"+
 			"Start with `fabro mcp init claude`, or try a tool here: `fabro mcp call fabro_run_search '{}'`."),
 		kong.Vars{"version": "fabro " + version()},
-		kong.Writers(stdout, stderr),
+		kong.Writers(out, stderr),
 		kong.Exit(func(code int) { exit = code; panic(exited{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
@@ -100,12 +101,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			args = []string{"--help"}
 		}
 		kctx, err := parser.Parse(args)
+		if out.err != nil {
+			return exitOK // --help could not be written; that is said below
+		}
 		if err != nil {
 			return usageError(stderr, err)
 		}
 		kctx.BindTo(ctx, (*context.Context)(nil))
 		return g.finish(kctx.Run(g))
 	}()
+	if err := out.failed(); err != nil && code == exitOK {
+		complain(stderr, err)
+		return exitError
+	}
 	return code
 }
 
@@ -121,7 +129,8 @@ func usageError(stderr io.Writer, err error) int {
 			command += " " + strings.Join(words(path), " ")
 		}
 	}
-	fmt.Fprintf(stderr, "fabro: %v\nTry `%s --help`.\n", err, command)
+	complain(stderr, err)
+	fmt.Fprintf(stderr, "Try `%s --help`.\n", command)
 	return exitUsage
 }
 
@@ -154,10 +163,10 @@ func (g *globals) finish(err error) int {
 	case errors.As(err, &s):
 		return s.code
 	case errors.As(err, &u):
-		fmt.Fprintf(g.stderr, "fabro: %v\n", err)
+		complain(g.stderr, err)
 		return exitUsage
 	}
-	fmt.Fprintf(g.stderr, "fabro: %v\n", err)
+	complain(g.stderr, err)
 	if errors.Is(err, fabroapi.ErrLoginRequired) {
 		return exitLogin
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -65,11 +66,15 @@ func (c *mcpInitCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	var report []written
+	report, failures := []written{}, []error(nil)
 	for _, file := range files {
 		changed, err := hosts.Install(file, "fabro", c.entry())
 		if err != nil {
-			return err
+			failures = append(failures, err) // one broken file keeps no other from being written
+			continue
+		}
+		for _, warning := range hosts.Warnings(file) {
+			complain(g.stderr, errors.New("warning: "+warning))
 		}
 		report = append(report, written{file.Title, file.Path, changed})
 		if changed {
@@ -79,7 +84,10 @@ func (c *mcpInitCmd) Run(g *globals) error {
 		}
 	}
 	if g.JSON {
-		return g.printJSON(map[string]any{"files": report})
+		failures = append(failures, g.printJSON(map[string]any{"files": report}))
+	}
+	if err := errors.Join(failures...); err != nil || g.JSON {
+		return err
 	}
 	g.say("%s", host.Next)
 	if _, err := lookPath("fabro"); err != nil && !g.Quiet {

@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"fabro-mcp/internal/logs"
 	"fabro-mcp/internal/mcpclient"
 	"fabro-mcp/tools"
+	"fabro-mcp/tools/plain"
 	"fabro-mcp/transport"
 )
 
@@ -49,18 +52,17 @@ func (c *mcpCallCmd) Run(ctx context.Context, g *globals) error {
 			return err
 		}
 	}
-	var arguments map[string]json.RawMessage
-	if err := json.Unmarshal(text, &arguments); err != nil {
+	if err := checkArguments(text); err != nil {
 		return usage{fmt.Errorf("the arguments of %s must be one JSON object, such as '{\"run_id\":\"…\"}': %w", c.Tool, err)}
 	}
 	return c.inProcess(ctx, g, func(client *mcpclient.Client) error {
 		result, err := client.CallTool(ctx, c.Tool, json.RawMessage(text), func(p mcpclient.Progress) {
 			if g.interactive() && p.Message != "" {
-				fmt.Fprintf(g.stderr, "… %s\n", p.Message)
+				fmt.Fprintf(g.stderr, "… %s\n", plain.Clean(p.Message))
 			}
 		})
 		if err != nil {
-			return err
+			return c.explain(ctx, client, err)
 		}
 		if g.JSON {
 			out := map[string]any{"isError": result.IsError, "text": result.Text()}
@@ -71,15 +73,46 @@ func (c *mcpCallCmd) Run(ctx context.Context, g *globals) error {
 				return err
 			}
 		} else if result.IsError {
-			fmt.Fprintln(g.stderr, result.Text())
+			fmt.Fprintln(g.stderr, plain.Clean(result.Text()))
 		} else {
-			fmt.Fprintln(g.stdout, result.Text())
+			fmt.Fprintln(g.stdout, plain.Clean(result.Text()))
 		}
 		if result.IsError {
 			return silent{exitError}
 		}
 		return nil
 	})
+}
+
+// checkArguments says why text is no JSON object.
+func checkArguments(text []byte) error {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	switch value.(type) {
+	case map[string]any, nil:
+		return nil
+	case []any:
+		return errors.New("this is an array")
+	}
+	return fmt.Errorf("this is the value %.100v", value)
+}
+
+// explain turns the refusal of a tool that does not exist into the names there are.
+func (c *mcpCallCmd) explain(ctx context.Context, client *mcpclient.Client, err error) error {
+	list, lerr := client.ListTools(ctx)
+	if lerr != nil {
+		return err
+	}
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Name
+	}
+	if slices.Contains(names, c.Tool) {
+		return err
+	}
+	return fmt.Errorf("there is no tool %q; with these flags there are: %s", plain.Line(c.Tool, 100), strings.Join(names, ", "))
 }
 
 // inProcess runs the MCP server of the flags in this process and f as its host,

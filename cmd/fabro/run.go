@@ -14,7 +14,7 @@ import (
 type runCmd struct {
 	List   runListCmd   `cmd:"" help:"List runs, newest first."`
 	Show   runShowCmd   `cmd:"" help:"Show one run: its stages and what it asks."`
-	Logs   runLogsCmd   `cmd:"" help:"Print what the stages of a run wrote."`
+	Logs   runLogsCmd   `cmd:"" help:"Print what the stages of a run wrote (on a terminal, without colours and other sequences)."`
 	Answer runAnswerCmd `cmd:"" help:"Answer the question of a run."`
 	Cancel runCancelCmd `cmd:"" help:"Cancel a run."`
 }
@@ -90,7 +90,7 @@ type runLogsCmd struct {
 
 func (c *runLogsCmd) Run(ctx context.Context, g *globals) error {
 	return c.with(ctx, g, func(client *fabroapi.Client, run *wire.Run) error {
-		return runs.Logs(ctx, client, run.ID, runs.LogOptions{Stage: c.Stage, Follow: c.Follow, Out: g.stdout})
+		return runs.Logs(ctx, client, run.ID, runs.LogOptions{Stage: c.Stage, Follow: c.Follow, Out: g.stdout, Screen: isTerminal(g.stdout)})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"fabro-mcp/internal/mcpclient"
+	"fabro-mcp/tools/plain"
 )
 
 // terminal asks the person who typed the command.
@@ -62,7 +63,7 @@ func (t terminal) answer(_ context.Context, q mcpclient.Question) (mcpclient.Ans
 	if err := json.Unmarshal(q.Schema, &schema); err != nil {
 		return mcpclient.Answer{}, fmt.Errorf("the server's form cannot be read: %w", err)
 	}
-	fmt.Fprintf(t.out, "\n%s\n", q.Message)
+	fmt.Fprintf(t.out, "\n%s\n", plain.Clean(q.Message))
 	lines := bufio.NewScanner(t.in)
 	content := map[string]any{}
 	names := slices.Clone(schema.Required)
@@ -90,14 +91,14 @@ func (t terminal) answer(_ context.Context, q mcpclient.Question) (mcpclient.Ans
 func (t terminal) ask(lines *bufio.Scanner, name string, f field) (any, error) {
 	choices := f.choices()
 	for i, c := range choices {
-		fmt.Fprintf(t.out, "  %d) %s\n", i+1, c.Title)
+		fmt.Fprintf(t.out, "  %d) %s\n", i+1, plain.Line(c.Title, 500))
 	}
 	label := name
 	if f.Title != "" {
 		label = f.Title
 	}
 	for {
-		fmt.Fprintf(t.out, "%s%s: ", label, hint(f, len(choices)))
+		fmt.Fprintf(t.out, "%s%s: ", plain.Line(label, 500), hint(f, len(choices)))
 		if !lines.Scan() {
 			return nil, lines.Err()
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 
 	"fabro-mcp/internal/workflow"
+	"fabro-mcp/tools/plain"
 )
 
 // workflowArg names a workflow as everywhere: a name of the project or the user,
@@ -22,10 +22,7 @@ type workflowArg struct {
 // creating a run would. The result is nil when there is no graph to speak of;
 // the diagnostics then say why.
 func (a workflowArg) compile() (*workflow.Compiled, []workflow.Diagnostic, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, nil, err
-	}
+	cwd := workingDir()
 	env := environment()
 	location, err := workflow.Locate(a.Workflow, cwd, env.Home())
 	if err != nil {
@@ -72,11 +69,11 @@ func (c *validateCmd) Run(g *globals) error {
 	}
 	if !ok {
 		if !g.JSON {
-			fmt.Fprintf(g.stderr, "fabro: %s cannot run: %s\n", c.Workflow, count(findings))
+			complain(g.stderr, fmt.Errorf("%s cannot run: %s", c.Workflow, count(findings)))
 		}
 		return silent{exitError}
 	}
-	g.say("%s: %d stages, %d edges, %s", c.Workflow, len(compiled.Graph.Nodes), len(compiled.Graph.Edges), count(findings))
+	g.say("%s: %d stages, %d edges, %s", plain.Clean(c.Workflow), len(compiled.Graph.Nodes), len(compiled.Graph.Edges), count(findings))
 	return nil
 }
 
@@ -125,5 +122,8 @@ func (c *graphCmd) Run(ctx context.Context, g *globals) error {
 	}
 	cmd := exec.CommandContext(ctx, dot, "-Tsvg")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(workflow.DOT(compiled.Graph)), g.stdout, g.stderr
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", dot, err)
+	}
+	return nil
 }

@@ -60,9 +60,9 @@ type Process struct {
 	stdin  *queue
 	stdout io.ReadCloser
 
+	out, err reader // of standard output and standard error
+
 	gate    gate
-	lines   *backlog
-	ended   atomic.Bool // the child has ended; its pipes may still hold something
 	readers sync.WaitGroup
 	done    chan struct{}
 
@@ -107,11 +107,10 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		cmd.Process.Kill()
 	}
 	p.gate.open()
-	p.lines = newBacklog()
-	p.readers.Add(3)
-	go func() { defer p.readers.Done(); p.readLines(outR) }()
-	go func() { defer p.readers.Done(); p.lines.handOut(spec.OnLine) }()
-	go func() { defer p.readers.Done(); p.readErr(errR, spec.OnErr) }()
+	p.out.Reader, p.err.Reader = outR, errR
+	p.readers.Add(2)
+	go func() { defer p.readers.Done(); p.readLines(&p.out, spec.OnLine) }()
+	go func() { defer p.readers.Done(); readErr(&p.err, spec.OnErr) }()
 	stop := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		defer stop()
@@ -120,29 +119,65 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// drainGrace is how long a pipe may stay silent after the child itself ended:
-// grandchildren may hold it open for ever. What is in the pipe is read in any case,
-// however long that takes.
-const drainGrace = 500 * time.Millisecond
+// drainGrace is how long a reader may find nothing to read after the child
+// ended: a grandchild may hold the pipe open for ever. Time spent on lines that
+// were read does not count, so nothing that was written is lost to a slow judge.
+const drainGrace = 3 * time.Second
 
-func (p *Process) wait(out, stderr *os.File, onExit func(State)) {
+// drain waits until both readers met the end, or found nothing for drainGrace.
+func (p *Process) drain(drained <-chan struct{}) {
+	exited := time.Now().UnixNano()
+	tick := time.NewTicker(drainGrace / 10)
+	defer tick.Stop()
+	for {
+		select {
+		case <-drained:
+			return
+		case <-tick.C:
+		}
+		idle := true
+		for _, r := range []*reader{&p.out, &p.err} {
+			since := r.since.Load()
+			idle = idle && (since == over || since > 0 && time.Now().UnixNano()-max(since, exited) > int64(drainGrace))
+		}
+		if idle {
+			return
+		}
+	}
+}
+
+// reader notes since when a read has been waiting: 0 while what was read is
+// being handled, over after the end.
+type reader struct {
+	io.Reader
+	since atomic.Int64
+}
+
+const over = -1
+
+func (r *reader) Read(b []byte) (int, error) {
+	r.since.Store(time.Now().UnixNano())
+	n, err := r.Reader.Read(b)
+	r.since.Store(0)
+	if err != nil {
+		r.since.Store(over)
+	}
+	return n, err
+}
+
+func (p *Process) wait(out, stderr io.Closer, onExit func(State)) {
 	err := p.cmd.Wait()
 	state := stateOf(p.cmd.ProcessState)
 	if err != nil && p.cmd.ProcessState == nil {
 		state = State{Code: -1}
 	}
 	p.gate.open() // a script that stopped reading still gets the rest
-	for _, pipe := range []*os.File{out, stderr} {
-		// A reader that is waiting looks up, and sets a deadline of its own.
-		if err := pipe.SetReadDeadline(time.Now()); err != nil { // this system has none for pipes
-			late := time.AfterFunc(drainGrace, func() { pipe.Close() })
-			defer late.Stop()
-		}
-	}
-	p.ended.Store(true) // last: no deadline is set over a reader's own
-	p.readers.Wait()
+	drained := make(chan struct{})
+	go func() { p.readers.Wait(); close(drained) }()
+	p.drain(drained)
 	out.Close()
 	stderr.Close()
+	<-drained
 	p.stdin.shut()
 	p.mu.Lock()
 	p.state = state
@@ -207,15 +242,15 @@ func (p *Process) Close(grace time.Duration) {
 	<-p.done
 }
 
-// readLines takes lines off the pipe as fast as they come. It reads only while the
-// gate is open.
-func (p *Process) readLines(r *os.File) {
-	defer p.lines.end()
+// readLines hands on each line. It reads only while the gate is open.
+func (p *Process) readLines(r io.Reader, on func(Line)) {
 	buf := make([]byte, 64<<10)
 	var line []byte
 	tooLong := false
 	emit := func(terminated bool) {
-		p.lines.add(Line{time.Now(), bytes.Clone(line), terminated, tooLong})
+		if on != nil {
+			on(Line{time.Now(), bytes.Clone(line), terminated, tooLong})
+		}
 		line, tooLong = line[:0], false
 		if cap(line) > 1<<20 {
 			line = nil
@@ -223,7 +258,7 @@ func (p *Process) readLines(r *os.File) {
 	}
 	for {
 		p.gate.wait()
-		n, err := p.read(r, buf)
+		n, err := r.Read(buf)
 		for rest := buf[:n]; len(rest) > 0; {
 			head, tail, found := bytes.Cut(rest, []byte("\n"))
 			if len(line)+len(head) > MaxLine {
@@ -244,31 +279,15 @@ func (p *Process) readLines(r *os.File) {
 	}
 }
 
-func (p *Process) readErr(r *os.File, on func([]byte)) {
+func readErr(r io.Reader, on func([]byte)) {
 	buf := make([]byte, 32<<10)
 	for {
-		n, err := p.read(r, buf)
+		n, err := r.Read(buf)
 		if n > 0 && on != nil {
 			on(bytes.Clone(buf[:n]))
 		}
 		if err != nil {
 			return
-		}
-	}
-}
-
-// read reads a pipe. Once the child has ended it gives up after drainGrace without a
-// byte, counted from the beginning of a read, so that a reader which gets little time
-// on a busy machine loses nothing.
-func (p *Process) read(r *os.File, buf []byte) (int, error) {
-	for {
-		ended := p.ended.Load()
-		if ended {
-			_ = r.SetReadDeadline(time.Now().Add(drainGrace))
-		}
-		n, err := r.Read(buf)
-		if ended || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
 		}
 	}
 }

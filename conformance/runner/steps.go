@@ -238,7 +238,12 @@ func (p *player) open(s *transcript.Step, w *peer, op *transcript.Open) error {
 	p.write(w, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"initialize","params":{"protocolVersion":%q,"capabilities":%s,"clientInfo":%s}}`+"\n", id, p.rev, caps, clientInfo))
 	key, _ := strictjson.Parse([]byte(id))
 	want := &transcript.Target{Kind: transcript.TargetResult}
-	got, err := p.awaitOne(s, w, want, key, p.timeout)
+	handshake := *s
+	if len(handshake.Rules) == 0 {
+		// That a server does not answer here says nothing about the header's rules.
+		handshake.Rules = []string{"jsonrpc.response.exactly-one"}
+	}
+	got, err := p.awaitOne(&handshake, w, want, key, p.timeout)
 	if err != nil || got == nil {
 		return err
 	}

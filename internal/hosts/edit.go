@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -18,7 +19,7 @@ const serversKey = "mcpServers"
 // byte-order mark, CRLF. An entry that is already so gives src back unchanged.
 //
 // Members of the entry other than command and args (a user's env, disabled …)
-// stay. Comments in src are an error unless comments says that the host takes
+// stay, but for those that make it a server over HTTP. Comments in src are an error unless comments says that the host takes
 // them. Errors name line and column and mean that nothing should be written.
 func Edit(src []byte, name string, entry Entry, comments bool) ([]byte, error) {
 	body, bom := bytes.CutPrefix(src, []byte("\xef\xbb\xbf"))
@@ -52,6 +53,7 @@ func Edit(src []byte, name string, entry Entry, comments bool) ([]byte, error) {
 	}
 	setMember(own, "command", command, style, 3)
 	setMember(own, "args", style.list(entry.Args, 3), style, 3)
+	own.Members = slices.DeleteFunc(own.Members, otherTransport)
 
 	out := doc.Pack()
 	if bom {
@@ -159,6 +161,19 @@ func objectMember(obj *hujson.Object, key string, style style, depth int) (*hujs
 	inner := &hujson.Object{AfterExtra: style.indent(depth)}
 	appendMember(obj, key, hujson.Value{Value: inner}, style, depth)
 	return inner, nil
+}
+
+// otherTransport tells the members that make an entry one of a server over HTTP: a
+// host that finds them beside a command would not run the command.
+func otherTransport(m hujson.ObjectMember) bool {
+	switch m.Name.Value.(hujson.Literal).String() {
+	case "url", "serverUrl", "httpUrl", "headers":
+		return true
+	case "type", "transport":
+		value, ok := m.Value.Value.(hujson.Literal)
+		return !ok || value.String() != "stdio"
+	}
+	return false
 }
 
 func setMember(obj *hujson.Object, key string, text []byte, style style, depth int) {

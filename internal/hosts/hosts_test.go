@@ -52,6 +52,12 @@ func TestEdit(t *testing.T) {
 		{"comments stay where the host reads them",
 			"{\n  // mine\n  \"a\": 1, // one\n}\n",
 			"{\n  // mine\n  \"a\": 1, // one\n  \"mcpServers\": {\n    \"fabro\": {\n      \"command\": \"fabro\",\n      \"args\": [\n        \"mcp\",\n        \"start\"\n      ]\n    }\n  }\n}\n", true},
+		{"an entry of a server over HTTP becomes one with a command",
+			`{"mcpServers":{"fabro":{"url":"https://x","type":"http","headers":{"a":"b"},"disabled":false}}}`,
+			`{"mcpServers":{"fabro":{"disabled":false,"command":"fabro","args":["mcp","start"]}}}`, false},
+		{"the kind of transport stays where it says so",
+			`{"mcpServers":{"fabro":{"type":"stdio","command":"x","args":[],"url":"https://x"}}}`,
+			`{"mcpServers":{"fabro":{"type":"stdio","command":"fabro","args":["mcp","start"]}}}`, false},
 		{"a large number keeps its digits", `{"id":9007199254740993,"mcpServers":{}}`,
 			`{"id":9007199254740993,"mcpServers":{"fabro":{"command":"fabro","args":["mcp","start"]}}}`, false},
 	}
@@ -185,6 +191,42 @@ func TestInstallKeepsModeAndLink(t *testing.T) {
 	}
 	if _, err := hosts.Install(hosts.File{Path: link}, "fabro", entry); err == nil {
 		t.Error("a dangling link was written through")
+	}
+}
+
+// Where the temporary directory is missing or read-only, and nothing may be left
+// behind in it.
+func TestInstallNeedsNoTemporaryDirectory(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows locks a file in the temporary directory")
+	}
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(dir, "missing"))
+	if _, err := hosts.Install(hosts.File{Path: filepath.Join(dir, "mcp.json")}, "fabro", entry); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"backslashes written twice", `{"mcpServers":{"a":{"command":"C:\\new\\x.exe","args":["c:\\temp"]}}}`, ""},
+		{"an argument", `{"mcpServers":{"a":{},"bad":{"args":["-x","c:\temp\new"]}}}`, `"bad"`},
+		{"the command", `{"mcpServers":{"bad":{"command":"C:\bin\fabro"}}}`, `"bad"`},
+		{"behind a flag", `{"mcpServers":{"bad":{"args":["--dir=d:x\new"]}}}`, `"bad"`},
+		{"no path", `{"mcpServers":{"a":{"args":["http://x\ty","echo:\tc"],"command":7},"c":5}}`, ""},
+		{"no JSON", `{`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "mcp.json")
+			if err := os.WriteFile(path, []byte(tt.in), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(hosts.Warnings(hosts.File{Path: path}), "\n")
+			if (got != "") != (tt.want != "") || !strings.Contains(got, tt.want) {
+				t.Errorf("warnings %q; want %q in them", got, tt.want)
+			}
+		})
 	}
 }
 

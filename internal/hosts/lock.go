@@ -2,28 +2,26 @@ package hosts
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // lockWait bounds how long one writer waits for the others.
 const lockWait = 10 * time.Second
 
-// lock keeps other processes of this program off the file. Its own file is in
-// the temporary directory: the host's folder is no place to leave one behind.
+// lock keeps other processes of this program off the file, whose directory must
+// exist. Nothing is left behind when the lock is given up.
 func lock(path string) (unlock func() error, err error) {
-	name := fmt.Sprintf("fabro-hosts-%d-%x.lock", os.Getuid(), sha256.Sum256([]byte(path)))
-	l := flock.New(filepath.Join(os.TempDir(), name), flock.SetPermissions(0o600))
+	l := locker(path)
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
-	if err != nil || !ok {
-		return nil, fmt.Errorf("another process is changing %s: %w", path, err)
+	_, err = l.TryLockContext(ctx, 20*time.Millisecond)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("another process has been changing %s for %s; try again", path, lockWait)
+	case err != nil:
+		return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 	}
-	return l.Unlock, nil
+	return func() error { return release(l) }, nil
 }

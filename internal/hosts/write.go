@@ -31,6 +31,9 @@ func Install(file File, name string, entry Entry) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, fmt.Errorf("failed to create %s: %w", filepath.Dir(path), err)
+	}
 	unlock, err := lock(path)
 	if err != nil {
 		return false, err
@@ -55,9 +58,6 @@ func Install(file File, name string, entry Entry) (changed bool, err error) {
 		}
 		if bytes.Equal(out, before) {
 			return false, nil
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return false, fmt.Errorf("failed to create %s: %w", filepath.Dir(path), err)
 		}
 		if now, _, err := read(path); err != nil || !bytes.Equal(now, before) {
 			continue // the host has written it; what it wrote must not be lost

@@ -189,6 +189,10 @@ func (c *Client) call(ctx context.Context, method string, params map[string]any,
 	if errors.Is(err, jsonrpc2.ErrClosed) {
 		return fmt.Errorf("%s: the server closed the connection before it answered", method)
 	}
+	var refused *jsonrpc2.Error
+	if errors.As(err, &refused) {
+		return &Error{Code: refused.Code, Message: refused.Message}
+	}
 	return err
 }
 

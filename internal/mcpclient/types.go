@@ -50,6 +50,14 @@ func (r *Result) Text() string {
 	return strings.Join(parts, "\n")
 }
 
+// Error is a server's refusal of a request.
+type Error struct {
+	Code    int64 // of JSON-RPC or MCP
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
 // Progress is one report of a call that is under way. Total is 0 when the
 // server does not know it.
 type Progress struct {

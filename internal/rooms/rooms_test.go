@@ -31,14 +31,15 @@ var rules = map[string][]string{
 	"protocol":            {"transport"},
 	"internal/mcpclient":  {"transport"},
 	"fabroapi":            {"fabroapi/wire", "internal/workflow", "internal/atomicfile"},
-	"tools":               {"protocol", "fabroapi", "fabroapi/wire", "internal/workflow", "internal/atomicfile"},
+	"tools/plain":         {},
+	"tools":               {"tools/plain", "protocol", "fabroapi", "fabroapi/wire", "internal/workflow", "internal/atomicfile"},
 	"internal/embedded":   {"fabroapi/wire", "internal/workflow", "internal/atomicfile"},
 	"cmd/fabro":           {"*"},
 	"cmd/mcp-conformance": {"*"},
 	"cmd/mcp-fixture":     {"*"},
 	"internal/rooms":      {},
 	"internal/logs":       {"transport"},
-	"internal/runs":       {"fabroapi", "fabroapi/wire"},
+	"internal/runs":       {"fabroapi", "fabroapi/wire", "tools/plain"},
 	"scripts":             {"*"},
 }
 

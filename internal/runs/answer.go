@@ -43,7 +43,7 @@ func Answer(q wire.Question, typed string) (wire.SubmitAnswer, error) {
 	if (q.Type == wire.QuestionFreeform || q.AllowFreeform) && typed != "" {
 		return wire.AnswerOfText(typed), nil
 	}
-	return wire.SubmitAnswer{}, fmt.Errorf("%q does not answer %q: %s", typed, q.Text, Expected(q))
+	return wire.SubmitAnswer{}, fmt.Errorf("%q does not answer %q: %s", Plain(typed), Plain(q.Text), Expected(q))
 }
 
 // option finds an option by key or label, ignoring case. An exact key wins.
@@ -66,9 +66,9 @@ func Expected(q wire.Question) string {
 	var options []string
 	for _, o := range q.Options {
 		if label, ok := strings.CutPrefix(o.Label, "["+o.Key+"]"); ok {
-			options = append(options, o.Key+" ("+strings.TrimSpace(label)+")")
+			options = append(options, Plain(o.Key+" ("+strings.TrimSpace(label)+")"))
 		} else {
-			options = append(options, o.Key+" ("+o.Label+")")
+			options = append(options, Plain(o.Key+" ("+o.Label+")"))
 		}
 	}
 	switch q.Type {
@@ -97,7 +97,7 @@ func Pick(open []wire.Question, id string) (wire.Question, error) {
 	}
 	var list []string
 	for _, q := range open {
-		list = append(list, fmt.Sprintf("  %s  %s", q.ID, q.Text))
+		list = append(list, fmt.Sprintf("  %s  %s", q.ID, Plain(q.Text)))
 	}
 	if id != "" {
 		return wire.Question{}, fmt.Errorf("no open question has the id %q; open are\n%s", id, strings.Join(list, "\n"))

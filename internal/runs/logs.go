@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ type LogOptions struct {
 	Stage  string // a stage id; empty: all stages in their order
 	Follow bool   // go on until the run has ended
 	Out    io.Writer
+	Screen bool // Out is a terminal: nothing that acts on it is let through
 }
 
 // follower remembers how much of each stage's output has been printed.
@@ -24,11 +26,29 @@ type follower struct {
 	options LogOptions
 	offsets map[string]int64
 	last    string
+	screen  *screen // nil: bytes as they are
 }
 
 // Logs prints the output of a run's command stages, each under its stage id.
 func Logs(ctx context.Context, client *fabroapi.Client, run string, o LogOptions) error {
 	f := &follower{client: client, run: run, options: o, offsets: map[string]int64{}}
+	if o.Screen {
+		f.screen = &screen{w: o.Out}
+		f.options.Out = f.screen
+	}
+	return errors.Join(f.logs(ctx), f.flush())
+}
+
+// flush ends the line of a terminal that has no end yet.
+func (f *follower) flush() error {
+	if f.screen == nil {
+		return nil
+	}
+	return f.screen.Flush()
+}
+
+func (f *follower) logs(ctx context.Context) error {
+	o := f.options
 	if o.Stage != "" {
 		if err := f.check(ctx); err != nil {
 			return err
@@ -39,7 +59,7 @@ func Logs(ctx context.Context, client *fabroapi.Client, run string, o LogOptions
 	}
 	// Each event of the run may mean that some stage has written more; the stream
 	// ends with the run.
-	if err := client.Attach(ctx, run, 0, func(wire.EventEnvelope) error { return f.print(ctx) }); err != nil {
+	if err := f.client.Attach(ctx, f.run, 0, func(wire.EventEnvelope) error { return f.print(ctx) }); err != nil {
 		return err
 	}
 	return f.print(ctx)
@@ -89,6 +109,9 @@ func (f *follower) stage(ctx context.Context, id string) error {
 			return nil
 		}
 		if f.last != id && f.options.Stage == "" {
+			if err := f.flush(); err != nil {
+				return err
+			}
 			fmt.Fprintf(f.options.Out, "== %s\n", Plain(id))
 			f.last = id
 		}

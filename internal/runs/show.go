@@ -3,12 +3,11 @@ package runs
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/tools/plain"
 )
 
 // Table prints runs one a line, as they come.
@@ -83,16 +82,9 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Plain makes text of a run harmless on a terminal: one line, no control
-// characters.
-func Plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		}
-		return r
-	}, s)
-}
+// maxPlain bounds one text of a run in what is printed for a person, in bytes.
+const maxPlain = 2000
+
+// Plain makes text of a run harmless on a terminal: one line, not endless, nothing
+// that moves, colours or hides other text.
+func Plain(s string) string { return plain.Line(s, maxPlain) }

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"fabro-mcp/internal/workflow/template"
@@ -10,7 +9,7 @@ import (
 
 // token is `{{ goal }}` or `{{ namespace.NAME }}` in a script or a setting. Text
 // in braces that does not have this form is no token and stays as it is.
-var tokenPattern = regexp.MustCompile(`\{\{\s*(?:(goal)|(env)\.([A-Za-z0-9_]+)|(vars|secrets)\.([A-Za-z_][A-Za-z0-9_]*)|(inputs)\.([A-Za-z0-9_][A-Za-z0-9_-]*))\s*\}\}`)
+var tokenPattern = lazily(`\{\{\s*(?:(goal)|(env)\.([A-Za-z0-9_]+)|(vars|secrets)\.([A-Za-z_][A-Za-z0-9_]*)|(inputs)\.([A-Za-z0-9_][A-Za-z0-9_-]*))\s*\}\}`)
 
 type token struct {
 	namespace string // goal, env, vars, secrets or inputs
@@ -34,7 +33,7 @@ func replaceTokens(text string, limit int, replace func(token) (value string, ok
 	}
 	var b strings.Builder
 	done := 0
-	for _, m := range tokenPattern.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range tokenPattern().FindAllStringSubmatchIndex(text, -1) {
 		t := token{}
 		for group := 2; group < len(m); group += 2 {
 			if m[group] < 0 {

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,7 +15,7 @@ var handlerRules = []func(*compiler){
 	(*compiler).ruleBranches,
 }
 
-var absoluteCd = regexp.MustCompile(`(?m)(?:^|[;&|(])\s*cd\s+(?:--\s+)?["']?/`)
+var absoluteCd = lazily(`(?m)(?:^|[;&|(])\s*cd\s+(?:--\s+)?["']?/`)
 
 func (c *compiler) ruleCommands() {
 	for _, n := range c.graph.Nodes {
@@ -33,7 +32,7 @@ func (c *compiler) ruleCommands() {
 				"`%s` has both a script and a prompt", n.ID)
 		}
 		if isText {
-			if m := absoluteCd.FindStringIndex(script); m != nil {
+			if m := absoluteCd().FindStringIndex(script); m != nil {
 				at := n.Attrs.At("script")
 				c.warnf("script_absolute_cd", aboutNode(n, "use a path relative to the run's directory"), at,
 					"the script of `%s` changes to an absolute directory, which other machines do not have", n.ID)

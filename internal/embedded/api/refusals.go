@@ -11,51 +11,6 @@ import (
 	"fabro-mcp/internal/embedded/runs"
 )
 
-// missing are operations of a real Fabro server that need something the embedded one does not have.
-var missing = []struct{ method, path, id, what string }{
-	{"GET", "/runs/{id}/graph", "retrieveRunGraph", "drawing a graph; `fabro graph` does it where Graphviz is installed"},
-	{"POST", "/graph/render", "renderWorkflowGraph", "drawing a graph; `fabro graph` does it where Graphviz is installed"},
-	{"GET", "/runs/{id}/artifacts/download", "downloadRunArtifacts", "artifacts: a local run leaves its files in its working directory"},
-	{"GET", "/runs/{id}/stages/{stageId}/artifacts/download", "getStageArtifact", "artifacts: a local run leaves its files in its working directory"},
-	{"GET", "/runs/{id}/commits", "listRunCommits", "commits: local runs have no branch of their own"},
-	{"GET", "/runs/{id}/sandbox", "retrieveRunSandbox", "sandboxes: local runs execute on this machine"},
-	{"GET", "/runs/{id}/sandbox/services", "listSandboxServices", "sandboxes: local runs execute on this machine"},
-	{"GET", "/runs/{id}/sandbox/files", "listSandboxFiles", "sandboxes: local runs execute on this machine"},
-	{"GET", "/runs/{id}/sandbox/file", "getSandboxFile", "sandboxes: local runs execute on this machine"},
-	{"PUT", "/runs/{id}/sandbox/file", "putSandboxFile", "sandboxes: local runs execute on this machine"},
-	{"POST", "/runs/{id}/sandbox/vnc", "createSandboxVncPreview", "sandboxes: local runs execute on this machine"},
-	{"GET", "/sandboxes", "listSandboxes", "sandboxes: local runs execute on this machine"},
-	{"POST", "/runs/{id}/preview", "generatePreviewUrl", "sandboxes: local runs execute on this machine"},
-	{"POST", "/runs/{id}/ssh", "createRunSshAccess", "sandboxes: local runs execute on this machine"},
-	{"GET", "/runs/{id}/pull_request", "getRunPullRequest", "pull requests"},
-	{"POST", "/runs/{id}/pull_request", "createRunPullRequest", "pull requests"},
-	{"PUT", "/runs/{id}/pull_request", "linkRunPullRequest", "pull requests"},
-	{"DELETE", "/runs/{id}/pull_request", "unlinkRunPullRequest", "pull requests"},
-	{"GET", "/runs/{id}/sessions", "listRunSessions", "chats about a run, which need a language model"},
-	{"POST", "/runs/{id}/sessions", "createRunSession", "chats about a run, which need a language model"},
-	{"POST", "/completions", "createCompletion", "a language model"},
-	{"POST", "/playground/chat", "createPlaygroundChat", "a language model"},
-	{"POST", "/runs/{id}/events", "appendRunEvent", "events from outside: only the engine writes a run's log"},
-	{"GET", "/workflows", "listWorkflows", "a list of workflows: they are files of yours"},
-	{"GET", "/insights/queries", "listSavedQueries", "insights"},
-	{"POST", "/insights/execute", "executeQuery", "insights"},
-	{"POST", "/workflow-versions", "createWorkflowVersion", "workflow versions"},
-	{"POST", "/automations", "createAutomation", "automations"},
-	{"POST", "/environments", "createEnvironment", "environments of its own: runs execute on this machine"},
-	{"POST", "/mcp-servers", "createMcpServer", "MCP servers of its own"},
-	{"POST", "/secrets", "createSecret", "a store of secrets; stages see the environment of the person who started the server, without what looks like a secret"},
-	{"GET", "/settings", "retrieveServerSettings", "server settings beside embedded.toml"},
-	{"GET", "/system/resources", "getSystemResources", "resource measurements"},
-	{"GET", "/system/integrations", "getSystemIntegrations", "integrations"},
-	{"GET", "/billing", "getAggregateBilling", "billing: nothing it does costs anything"},
-}
-
-func (s *Server) unavailable(what string) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		return &runs.Refusal{Status: http.StatusNotImplemented, Detail: "The embedded server does not have " + what + ". Use a Fabro server (--server) for it."}
-	}
-}
-
 // empty is a list of something the embedded server has none of.
 func empty(paged bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {

@@ -77,6 +77,7 @@ func (s *Server) routes() []route {
 		{"GET", v1 + "/system/df", "getSystemDiskUsage", s.diskUsage, false},
 		{"POST", v1 + "/system/prune/runs", "pruneRuns", s.pruneRuns, false},
 		{"GET", v1 + "/auth/me", "getAuthMe", s.authMe, false},
+		{"GET", v1 + "/user", "getUser", s.user, false},
 		{"GET", v1 + "/environments", "listEnvironments", s.environments, false},
 		{"GET", v1 + "/models", "listModels", empty(true), false},
 		{"GET", v1 + "/providers", "listProviders", empty(false), false},

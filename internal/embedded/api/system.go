@@ -39,6 +39,10 @@ func (s *Server) authMe(w http.ResponseWriter, r *http.Request) error {
 		"avatarUrl": "", "userUrl": "", "idpIssuer": "fabro:dev", "idpSubject": "dev"}})
 }
 
+func (s *Server) user(w http.ResponseWriter, r *http.Request) error {
+	return respond(w, http.StatusOK, map[string]string{"login": "dev"})
+}
+
 // environments are the two that every Fabro server knows. Here both are this machine.
 func (s *Server) environments(w http.ResponseWriter, r *http.Request) error {
 	var list []any

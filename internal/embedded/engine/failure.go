@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"regexp"
 	"strings"
 
 	"fabro-mcp/fabroapi/wire"
@@ -49,19 +48,19 @@ var categoryWords = []struct {
 }
 
 var (
-	hexRun      = regexp.MustCompile(`\b[0-9a-f]{7,64}\b`)
-	digitRun    = regexp.MustCompile(`\b[0-9]+\b`)
-	commaBlanks = regexp.MustCompile(`,\s+`)
-	serverError = regexp.MustCompile(`\b50[0234]\b`)
-	testCancel  = regexp.MustCompile(`cancell?ing due to test failure`)
+	hexRun      = lazily(`\b[0-9a-f]{7,64}\b`)
+	digitRun    = lazily(`\b[0-9]+\b`)
+	commaBlanks = lazily(`,\s+`)
+	serverError = lazily(`\b50[0234]\b`)
+	testCancel  = lazily(`cancell?ing due to test failure`)
 )
 
 func categoryOf(message string) string {
-	text := hexRun.ReplaceAllString(strings.ToLower(message), "<hex>")
-	if strings.Contains(text, "interrupt") || strings.Contains(testCancel.ReplaceAllString(text, ""), "cancel") {
+	text := hexRun().ReplaceAllString(strings.ToLower(message), "<hex>")
+	if strings.Contains(text, "interrupt") || strings.Contains(testCancel().ReplaceAllString(text, ""), "cancel") {
 		return Canceled
 	}
-	if serverError.MatchString(text) {
+	if serverError().MatchString(text) {
 		return TransientInfra
 	}
 	for _, row := range categoryWords {
@@ -82,9 +81,9 @@ const maxSignature = 240
 // does not see a repetition.
 func signatureOf(node string, f *Failure) string {
 	text := strings.TrimSpace(strings.ToLower(f.Message))
-	text = hexRun.ReplaceAllString(text, "<hex>")
-	text = digitRun.ReplaceAllString(text, "<n>")
-	text = commaBlanks.ReplaceAllString(text, ",")
+	text = hexRun().ReplaceAllString(text, "<hex>")
+	text = digitRun().ReplaceAllString(text, "<n>")
+	text = commaBlanks().ReplaceAllString(text, ",")
 	text = strings.Join(strings.Fields(text), " ")
 	text = cutBytes(text, maxSignature)
 	if text == "" {

@@ -43,15 +43,15 @@ func (s *stage) humanGate() gate {
 }
 
 var (
-	bracketKey = regexp.MustCompile(`^\[([^\]]+)\]`)
-	prefixKey  = regexp.MustCompile(`^([A-Za-z0-9]{1,3})(?:\)| - )`)
+	bracketKey = lazily(`^\[([^\]]+)\]`)
+	prefixKey  = lazily(`^([A-Za-z0-9]{1,3})(?:\)| - )`)
 )
 
 // accelerator is the key of a choice: "[Y] Yes", "Y) Yes" and "Y - Yes" say it, else it is the label's first character.
 // Two choices may come to the same key; the first of them wins then.
 func accelerator(label string) string {
 	label = strings.TrimSpace(label)
-	for _, form := range []*regexp.Regexp{bracketKey, prefixKey} {
+	for _, form := range []*regexp.Regexp{bracketKey(), prefixKey()} {
 		if m := form.FindStringSubmatch(label); m != nil {
 			return strings.TrimSpace(m[1])
 		}

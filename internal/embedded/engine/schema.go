@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -17,7 +16,7 @@ import (
 // references that lead in a circle are refused before the library sees them.
 func checkSchema(schema, object []byte) error {
 	for _, text := range [][]byte{schema, object} {
-		if number := hugeExponent.Find(text); number != nil {
+		if number := hugeExponent().Find(text); number != nil {
 			return fmt.Errorf("the number %s is out of range", number)
 		}
 	}
@@ -61,7 +60,7 @@ func checkSchema(schema, object []byte) error {
 const maxProblems = 5
 
 // hugeExponent finds exponents of four digits and more; float64 ends at 308.
-var hugeExponent = regexp.MustCompile(`[0-9.][eE][+-]?[0-9]{4,}`)
+var hugeExponent = lazily(`[0-9.][eE][+-]?[0-9]{4,}`)
 
 // references walks a schema to see where its references lead.
 type references struct {
