@@ -102,7 +102,7 @@ func (c *conn) serve(ctx context.Context) error {
 		c.drain(c.opts.StopGrace, true)
 	case <-c.broken:
 	}
-	c.out.settle(patience)
+	clean = c.out.settle(patience) && clean
 	close(c.gone)
 	select {
 	case <-c.broken:
@@ -116,7 +116,7 @@ func (c *conn) serve(ctx context.Context) error {
 	c.stop(ErrShuttingDown)
 	c.stream.Close()
 	if clean {
-		// Everything is answered: no worker can be stuck in a handler.
+		// Everything is answered: no worker can be stuck in a handler or in a write.
 		c.workers.Wait()
 	}
 	return result

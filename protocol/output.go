@@ -122,8 +122,9 @@ func (o *output) close(r *request) bool {
 	return true
 }
 
-// settle writes what is held and waits, for at most d, until all is written.
-func (o *output) settle(d time.Duration) {
+// settle writes what is held and waits, for at most d, until all is written. It
+// reports whether nobody is writing any more.
+func (o *output) settle(d time.Duration) bool {
 	go o.flush() // it may hang
 	late := false
 	timer := time.AfterFunc(d, func() {
@@ -138,6 +139,7 @@ func (o *output) settle(d time.Duration) {
 	for (o.writing || len(o.pending) > 0) && o.err == nil && !late {
 		o.space.Wait()
 	}
+	return !o.writing
 }
 
 // writeLocked is entered by the one that set writing, with the error of what it has

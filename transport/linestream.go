@@ -28,6 +28,7 @@ import (
 	"io"
 	"reflect"
 	"sync"
+	"sync/atomic"
 )
 
 // DefaultMaxFrame is the longest frame that is read unless [MaxFrame] says
@@ -66,8 +67,8 @@ type LineStream struct {
 	wmu     sync.Mutex // serialises writes; protects the fields below
 	w       io.Writer
 	scratch []byte
-	closed  bool
 
+	closed  atomic.Bool // set before closers run, which a hanging write may outlast
 	closers []io.Closer
 	once    sync.Once
 }
@@ -317,7 +318,7 @@ func (s *LineStream) WriteLines(lines []byte) error {
 }
 
 func (s *LineStream) writeLocked(p []byte) error {
-	if s.closed {
+	if s.closed.Load() {
 		return ErrClosed
 	}
 	_, err := s.w.Write(p)
@@ -349,16 +350,15 @@ func (s *LineStream) ReadObject(v any) error {
 }
 
 // Close closes what [OnClose] named. A write that is under way is not waited for:
-// closing is what ends it where the other side has stopped reading.
+// closing ends it where the system can do that, and elsewhere (a pipe in blocking
+// mode that nobody reads) the end of the process does.
 func (s *LineStream) Close() error {
 	var errs []error
 	s.once.Do(func() {
+		s.closed.Store(true)
 		for _, c := range s.closers {
 			errs = append(errs, c.Close())
 		}
-		s.wmu.Lock()
-		s.closed = true
-		s.wmu.Unlock()
 	})
 	return errors.Join(errs...)
 }

@@ -226,6 +226,33 @@ func TestPipe(t *testing.T) {
 	}
 }
 
+// stuck is a pipe in blocking mode that nobody reads: closing does not end a write.
+type stuck struct{ entered, free chan struct{} }
+
+func (s stuck) Write(p []byte) (int, error) {
+	close(s.entered)
+	<-s.free
+	return len(p), nil
+}
+
+func TestCloseDoesNotWaitForAHangingWrite(t *testing.T) {
+	w := stuck{make(chan struct{}), make(chan struct{})}
+	s := transport.NewLineStream(strings.NewReader(""), w)
+	written := make(chan error)
+	go func() { written <- s.WriteFrames([]byte("{}")) }()
+	<-w.entered
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(w.free)
+	if err := <-written; err != nil {
+		t.Errorf("the write that was under way: %v", err)
+	}
+	if err := s.WriteFrames([]byte("{}")); !errors.Is(err, transport.ErrClosed) {
+		t.Errorf("a write after Close: %v; want ErrClosed", err)
+	}
+}
+
 // FuzzReadFrame holds the reader against the obvious way of cutting lines.
 func FuzzReadFrame(f *testing.F) {
 	for _, seed := range []string{"", "a\nb", "\xef\xbb\xbf{}\r\n\n", "\r\r\n", strings.Repeat("y", 66_000) + "\nz", "a\n" + strings.Repeat("b", 300) + "\n\n", "\x00\n\xff\n"} {
