@@ -9,6 +9,7 @@ import (
 // ListKind is a list whose changes are announced.
 type ListKind uint8
 
+// The lists that a revision announces with notifications/<list>/list_changed.
 const (
 	ToolList ListKind = iota
 	PromptList

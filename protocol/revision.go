@@ -120,9 +120,6 @@ func (t revisionTable) only(names []string) (revisionTable, error) {
 	return some, nil
 }
 
-// Revisions names the revisions that the engine speaks, newest first.
-func Revisions() []string { return revisions.names(0) }
-
 // unsupported is the answer to a claim that is not served. Where the refused
 // revision is itself a handshake one, only the others are offered, so that a retry
 // cannot run in a circle.

@@ -94,7 +94,6 @@ type Judge struct {
 	caps        *strictjson.Value
 	serverCaps  *strictjson.Value
 	initialized bool
-	levelSet    bool
 	sent        int
 	answeredOf  int // the newest request that was answered, as its position
 	requests    map[string]*request

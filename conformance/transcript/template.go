@@ -32,9 +32,6 @@ type Vars interface {
 	Var(name string) *strictjson.Value
 }
 
-// Literal makes a template of fixed text.
-func Literal(text string) *Template { return &Template{parts: []part{{text: text}}} }
-
 // Refs returns the names the template refers to.
 func (t *Template) Refs() []string {
 	var out []string

@@ -1,7 +1,5 @@
 //go:build !windows
 
-// Package atomicfile replaces files whole: whoever reads one sees the old text or
-// the new, never half of either, also after a crash.
 package atomicfile
 
 import (

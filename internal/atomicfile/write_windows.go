@@ -1,5 +1,3 @@
-// Package atomicfile replaces files whole: whoever reads one sees the old text or
-// the new, never half of either.
 package atomicfile
 
 import (

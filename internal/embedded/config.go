@@ -15,7 +15,8 @@ import (
 	"fabro-mcp/internal/embedded/runs"
 )
 
-// ConfigName is the settings file of the embedded server in the Fabro home. settings.toml belongs to Fabro, which refuses tables it does not know.
+// ConfigName is the settings file of the embedded server in the Fabro home. settings.toml belongs to Fabro, which
+// refuses tables it does not know.
 const ConfigName = "embedded.toml"
 
 // settingsFile is embedded.toml.

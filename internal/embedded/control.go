@@ -30,8 +30,8 @@ func (s State) String() string {
 // ErrNotRunning means that there is no server to act on.
 var ErrNotRunning = errors.New("the embedded server is not running")
 
-// Status says whether the server of a storage directory lives. The record is nil when it is stopped, and may be nil when it is unresponsive. What a dead
-// server has left behind is cleaned up.
+// Status says whether the server of a storage directory lives. The record is nil when it is stopped, and may be nil
+// when it is unresponsive. What a dead server has left behind is cleaned up.
 func Status(ctx context.Context, cfg Config) (*wire.ServerRecord, State, error) {
 	rec := cfg.readRecord()
 	if rec != nil && cfg.healthy(ctx, rec) {
@@ -60,7 +60,8 @@ func Status(ctx context.Context, cfg Config) (*wire.ServerRecord, State, error) 
 // stopTimeout is how long a server may take to end: as long as its runs and last requests may.
 const stopTimeout = stopPatience + lastRequests + 3*time.Second
 
-// Stop ends the server in an orderly way and waits until it is gone. One that is just starting is waited for first. ErrNotRunning: there was none.
+// Stop ends the server in an orderly way and waits until it is gone. One that is just starting is waited for first.
+// ErrNotRunning: there was none.
 func Stop(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()

@@ -309,8 +309,8 @@ func (c *crash) check() {
 	}
 }
 
-// One kill, looked at closely: the run in the middle of a command is closed with all its events, its command is gone, the run that waited for its
-// turn goes on, and the closed one can be resumed.
+// One kill, looked at closely: the run in the middle of a command is closed with all its events, its command is gone,
+// the run that waited for its turn goes on, and the closed one can be resumed.
 func TestKilledOnce(t *testing.T) {
 	needsUnix(t)
 	s := newSite(t)

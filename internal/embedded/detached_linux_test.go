@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A server that was started has nothing of its starter: not its session, not its directory, none of its descriptors, also not those that a host had
-// left open in it. What is its own is private.
+// A server that was started has nothing of its starter: not its session, not its directory, none of its descriptors,
+// also not those that a host had left open in it. What is its own is private.
 func TestDetached(t *testing.T) {
 	s := newSite(t)
 	var pipe [2]int

@@ -1,5 +1,5 @@
-// Package embedded is the Fabro server inside this binary: a daemon of one storage directory that runs workflows and answers the Fabro API on a
-// socket only its owner can reach.
+// Package embedded is the Fabro server inside this binary: a daemon of one storage directory that runs workflows and
+// answers the Fabro API on a socket only its owner can reach.
 //
 //	Ensure   finds a living server or starts one, detached (ensure.go, spawn_*.go)
 //	Serve    is the server itself (serve.go): lock, log, token, store, runs, listener, record, idle stop, orderly end

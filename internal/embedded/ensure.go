@@ -35,9 +35,9 @@ func (e *StartError) Error() string {
 
 func (e *StartError) Unwrap() error { return e.Cause }
 
-// Ensure returns where the embedded server of a storage directory can be reached (an absolute socket path or an http URL) and its token. When none
-// lives it starts one, detached, by running executable, an argv that ends up in Serve, and waits until it answers. A living server of an older
-// version is replaced when it has nothing to do.
+// Ensure returns where the embedded server of a storage directory can be reached (an absolute socket path or an http
+// URL) and its token. When none lives it starts one, detached, by running executable, an argv that ends up in Serve,
+// and waits until it answers. A living server of an older version is replaced when it has nothing to do.
 func Ensure(ctx context.Context, cfg Config, executable []string) (where, token string, err error) {
 	if rec := cfg.readRecord(); rec != nil && cfg.healthy(ctx, rec) && !cfg.outdated(ctx, rec) {
 		return endpoint(rec), cfg.readToken(), nil
@@ -117,7 +117,8 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 	}
 }
 
-// run starts a server and tells when it ends. Somebody has to wait for it for as long as this process lives, or it would stay a zombie then.
+// run starts a server and tells when it ends. Somebody has to wait for it for as long as this process lives, or it
+// would stay a zombie then.
 func (c *Config) run(executable []string) (<-chan error, error) {
 	cmd, err := c.spawn(executable)
 	if err != nil {

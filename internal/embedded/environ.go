@@ -17,8 +17,8 @@ import (
 // loginPatience is how long the login shell may take to say its PATH.
 const loginPatience = 3 * time.Second
 
-// environment is what commands of runs start from: the server's own, with a PATH that finds the person's programs. A graphical host is started
-// with the PATH of the system alone; the person's is known to their login shell.
+// environment is what commands of runs start from: the server's own, with a PATH that finds the person's programs. A
+// graphical host is started with the PATH of the system alone; the person's is known to their login shell.
 type environment struct {
 	cfg  *Config
 	log  *slog.Logger
@@ -26,7 +26,8 @@ type environment struct {
 	list []string
 }
 
-// newEnvironment begins to find out the PATH when it is needed, so that neither the start of the server nor its first run waits for a slow shell.
+// newEnvironment begins to find out the PATH when it is needed, so that neither the start of the server nor its first
+// run waits for a slow shell.
 func newEnvironment(cfg *Config, log *slog.Logger) *environment {
 	e := &environment{cfg: cfg, log: log}
 	if !cfg.KeepPath && poorPath(os.Getenv("PATH")) {
@@ -79,7 +80,8 @@ func poorPath(path string) bool {
 	return true
 }
 
-// loginPath asks the person's login shell for its PATH. What else the shell's files print is ignored; "" means that it could not be had in time.
+// loginPath asks the person's login shell for its PATH. What else the shell's files print is ignored; "" means that it
+// could not be had in time.
 func loginPath() string {
 	shell := os.Getenv("SHELL")
 	if shell == "" {

@@ -11,7 +11,8 @@ import (
 	"fabro-mcp/internal/embedded/store"
 )
 
-// A file system that is full in the middle of a run, and then is not: the run fails and says why, others go on afterwards, nothing is damaged.
+// A file system that is full in the middle of a run, and then is not: the run fails and says why, others go on
+// afterwards, nothing is damaged.
 func TestFullFileSystem(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs to mount a small file system, which only root may")

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -383,12 +382,6 @@ func names(events []wire.EventEnvelope) []string {
 func needsUnix(t testing.TB) {
 	if runtime.GOOS == "windows" {
 		t.Skip("uses POSIX commands and signals")
-	}
-}
-
-func needsTool(t testing.TB, tool string) {
-	if _, err := exec.LookPath(tool); err != nil {
-		t.Skipf("%s is not installed", tool)
 	}
 }
 

@@ -51,7 +51,8 @@ func (c *Config) readToken() string {
 	return strings.TrimSpace(string(text))
 }
 
-// token returns the token of the storage directory, made when there is none. It is only called with the lock held, so that nobody else makes one.
+// token returns the token of the storage directory, made when there is none. It is only called with the lock held, so
+// that nobody else makes one.
 func (c *Config) token() (string, error) {
 	if t := c.readToken(); len(t) >= 32 {
 		return t, os.Chmod(c.tokenPath(), 0o600)
@@ -142,8 +143,8 @@ func (c *Config) healthy(ctx context.Context, rec *wire.ServerRecord) bool {
 // maxSocketPath is how long the path of a socket may be on all systems we know: 104 bytes with the final NUL on macOS and the BSDs.
 const maxSocketPath = 103
 
-// socketPath is where the server of a storage directory listens: in its directory, or where that path is too long in a private directory of the
-// user's whose name is derived from it.
+// socketPath is where the server of a storage directory listens: in its directory, or where that path is too long in a
+// private directory of the user's whose name is derived from it.
 func (c *Config) socketPath() (string, error) {
 	path := c.file("embedded.sock")
 	if len(path) <= maxSocketPath {

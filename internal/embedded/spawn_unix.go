@@ -14,8 +14,8 @@ const rootDir = "/"
 // detached gives a server a session of its own: it does not end with our terminal or process group.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// closeOnExec marks every descriptor of this process but the standard ones. Go marks its own; a host may have left us some of its pipes, which
-// must not stay open in a server that outlives it.
+// closeOnExec marks every descriptor of this process but the standard ones. Go marks its own; a host may have left us
+// some of its pipes, which must not stay open in a server that outlives it.
 func closeOnExec() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		entries, err := os.ReadDir(dir)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// older reports whether version a is to be replaced by b: it is lower, or one of the two is no version number and they differ. A newer server is left
-// alone, because its database may be too new for an older program.
+// older reports whether version a is to be replaced by b: it is lower, or one of the two is no version number and they
+// differ. A newer server is left alone, because its database may be too new for an older program.
 func older(a, b string) bool {
 	if a == b || b == "" {
 		return false

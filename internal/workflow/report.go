@@ -60,11 +60,9 @@ func (d *Diagnostic) excerpt(b *strings.Builder) {
 	text := d.source.Text
 	at := min(d.SpanStart, len(text))
 	before := lastRunes(text[d.source.lines[d.Line-1]:at], maxSourceLine*2/3)
-	start := at - len(before)
-	cutStart := start > d.source.lines[d.Line-1]
+	cutStart := at-len(before) > d.source.lines[d.Line-1]
 	if cutStart {
 		before = lastRunes(before, maxSourceLine/3)
-		start = at - len(before)
 	}
 	column := utf8.RuneCountInString(before)
 	rest, whole := firstRunes(text[at:], maxSourceLine-column)

@@ -17,7 +17,6 @@ type TextType struct {
 	maxBytes int
 	tooLong  string
 	choices  []string
-	wrong    func(at, value string) error
 	def      string
 }
 

@@ -1,8 +1,9 @@
 // Package api answers the Fabro API for the embedded server.
 //
-// One table (routes.go) lists every operation; openapi.json is made from it. A handler decodes, calls package runs and writes the answer; an error
-// of package runs that is a Refusal becomes the error envelope with its status, code and sentence, any other a 500. What a real Fabro server
-// offers beyond that is refused by name (refusals.go), with Fabro's own refusal where there is one and 501 otherwise.
+// One table (routes.go) lists every operation; openapi.json is made from it. A handler decodes, calls package runs and
+// writes the answer; an error of package runs that is a Refusal becomes the error envelope with its status, code and
+// sentence, any other a 500. What a real Fabro server offers beyond that is refused by name (refusals.go), with Fabro's
+// own refusal where there is one and 501 otherwise.
 //
 // The package may import fabroapi/wire, internal/workflow and the other packages of internal/embedded except daemon.
 package api
@@ -147,10 +148,15 @@ func respond(w http.ResponseWriter, status int, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	return write(w, status, "application/json", b.Bytes())
+}
+
+// write answers with a body whose length is known, so that a reader can tell one that was cut short.
+func write(w http.ResponseWriter, status int, mediaType string, body []byte) error {
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	w.Write(b.Bytes())
+	w.Write(body)
 	return nil
 }
 
@@ -180,6 +186,15 @@ func stageID(r *http.Request) (string, error) {
 		return "", bad("Invalid stage ID.")
 	}
 	return id, nil
+}
+
+// runAndStage are the ids of a path that names a stage of a run, which need not exist.
+func runAndStage(r *http.Request) (run, stage string, err error) {
+	if run, err = runID(r); err != nil {
+		return "", "", err
+	}
+	stage, err = stageID(r)
+	return run, stage, err
 }
 
 // decode reads a JSON body. An empty body leaves v as it is when that is allowed.

@@ -32,16 +32,9 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) stageEvents(w http.ResponseWriter, r *http.Request) error {
-	id, err := runID(r)
+	id, stage, err := s.knownStage(r)
 	if err != nil {
 		return err
-	}
-	stage, err := stageID(r)
-	if err != nil {
-		return err
-	}
-	if known, err := s.m.StageExists(r.Context(), id, stage); err != nil || !known {
-		return orNoStage(err)
 	}
 	q, err := pageQuery(r)
 	if err != nil {
@@ -93,10 +86,7 @@ func (s *Server) eventPage(w http.ResponseWriter, r *http.Request, id string, q 
 		b.Write(ev.JSON)
 	}
 	fmt.Fprintf(&b, `],"meta":{"has_more":%t}}`, more)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	w.Write(b.Bytes())
-	return nil
+	return write(w, http.StatusOK, "application/json", b.Bytes())
 }
 
 // lifted are the properties that may be long, in the order in which one of them is lifted out of an event, with the kind it is shown as.

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Every operation of the Fabro API is answered: by the embedded server, or with a sentence that says what it lacks. Outside of /api/v1 there are only
-// the pages of a real server's installation and login.
+// Every operation of the Fabro API is answered: by the embedded server, or with a sentence that says what it lacks.
+// Outside of /api/v1 there are only the pages of a real server's installation and login.
 func TestEveryOperationIsAnswered(t *testing.T) {
 	root := os.Getenv("FABRO_REFERENCE_DATA")
 	if root == "" {

@@ -78,8 +78,8 @@ func (s *Server) pairMissing(w http.ResponseWriter, r *http.Request) error {
 	return coded(http.StatusNotFound, wire.CodePairNotFound, "Pair not found.")
 }
 
-// steer keeps Fabro's answers. In a running run without an agent that could be steered the text is buffered, which the log says, and dropped
-// when the run ends.
+// steer keeps Fabro's answers. In a running run without an agent that could be steered the text is buffered, which the
+// log says, and dropped when the run ends.
 func (s *Server) steer(w http.ResponseWriter, r *http.Request) error {
 	run, err := s.status(r)
 	if err != nil {

@@ -3,7 +3,6 @@ package api
 import (
 	"io"
 	"net/http"
-	"strconv"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/embedded/projection"
@@ -13,11 +12,16 @@ import (
 // errNoStage is the answer for a stage that a run does not have.
 var errNoStage = &runs.Refusal{Status: http.StatusNotFound, Detail: "Stage not found."}
 
-func orNoStage(err error) error {
-	if err != nil {
-		return err
+// knownStage are the run and the stage that a path names, which exist both.
+func (s *Server) knownStage(r *http.Request) (run, stage string, err error) {
+	if run, stage, err = runAndStage(r); err != nil {
+		return "", "", err
 	}
-	return errNoStage
+	known, err := s.m.StageExists(r.Context(), run, stage)
+	if err == nil && !known {
+		err = errNoStage
+	}
+	return run, stage, err
 }
 
 // onDocument is a handler for an operation that shows something of a run's complete state.
@@ -131,18 +135,11 @@ func (s *Server) runLog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	w.Write(text)
-	return nil
+	return write(w, http.StatusOK, "text/plain; charset=utf-8", text)
 }
 
 func (s *Server) stageLog(w http.ResponseWriter, r *http.Request) error {
-	id, err := runID(r)
-	if err != nil {
-		return err
-	}
-	stage, err := stageID(r)
+	id, stage, err := runAndStage(r)
 	if err != nil {
 		return err
 	}
@@ -197,18 +194,8 @@ func (s *Server) artifacts(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) stageArtifacts(w http.ResponseWriter, r *http.Request) error {
-	id, err := runID(r)
-	if err != nil {
-		return err
-	}
-	stage, err := stageID(r)
-	if err != nil {
-		return err
-	}
-	if known, err := s.m.StageExists(r.Context(), id, stage); err != nil || !known {
-		return orNoStage(err)
-	}
-	return respond(w, http.StatusOK, noData)
+	_, _, err := s.knownStage(r)
+	return ok(w, noData, err)
 }
 
 // files has no changes to show: a local run works in the person's own directory, and nothing says which changes there are the run's.
@@ -239,10 +226,7 @@ func (s *Server) readBlob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-	w.Write(content)
-	return nil
+	return write(w, http.StatusOK, "application/octet-stream", content)
 }
 
 func (s *Server) writeBlob(w http.ResponseWriter, r *http.Request) error {

@@ -9,6 +9,8 @@ import (
 // A Status is the result of a stage, in Fabro's words.
 type Status string
 
+// The results. Partial success is that of a parallel node of which some branches failed, of a node with allow_partial
+// that still asked for another attempt at its last one, and of a stage whose output claims it.
 const (
 	Succeeded          Status = "succeeded"
 	PartiallySucceeded Status = "partially_succeeded"

@@ -86,7 +86,8 @@ func TestReferenceCommands(t *testing.T) {
 	}
 }
 
-// All real files in a dry run: the way each takes and how it ends. Those that do not compile are named by the tests of the workflow package.
+// All real files in a dry run: the way each takes and how it ends. Those that do not compile are named by the tests of
+// the workflow package.
 func TestReferenceDryRuns(t *testing.T) {
 	root := referenceWorkflows(t)
 	const done = "succeeded(completed)"

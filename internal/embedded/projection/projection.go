@@ -1,8 +1,9 @@
 // Package projection derives what is shown about a run from the run's events.
 //
-// There are two reducers. State is the small one: status, questions, timestamps, the Run of lists. It is kept in memory while a run lives, is
-// the derived row of the store afterwards, and it is what refuses an illegal event before it is stored. Document is the complete one,
-// RunProjection with all stages and checkpoints, and is built from the whole log when somebody asks.
+// There are two reducers. State is the small one: status, questions, timestamps, the Run of lists. It is kept in memory
+// while a run lives, is the derived row of the store afterwards, and it is what refuses an illegal event before it is
+// stored. Document is the complete one, RunProjection with all stages and checkpoints, and is built from the whole log
+// when somebody asks.
 //
 // Both follow Fabro's reducer. The package may import fabroapi/wire only.
 package projection
@@ -171,8 +172,8 @@ func null(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Apply takes the next event into the state. It reports whether anything but the time of the last event changed. After an error the state is
-// unchanged and the event must not be stored.
+// Apply takes the next event into the state. It reports whether anything but the time of the last event changed. After
+// an error the state is unchanged and the event must not be stored.
 func (s *State) Apply(e *wire.EventEnvelope) (changed bool, err error) {
 	if e.Event != "run.created" && s.LastSeq == 0 {
 		return false, fmt.Errorf("%s before run.created", e.Event)

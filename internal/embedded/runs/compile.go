@@ -188,7 +188,8 @@ func cleanTitle(title string) (string, error) {
 	return title, nil
 }
 
-// titleOf makes a title from a goal: its first line without leading #s and "Plan:", cut to 97 characters and "..." when it is longer than 100.
+// titleOf makes a title from a goal: its first line without leading #s and "Plan:", cut to 97 characters and "..." when
+// it is longer than 100.
 func titleOf(goal string) string {
 	for line := range strings.Lines(goal) {
 		line = strings.TrimSpace(line)

@@ -71,8 +71,8 @@ func (m *Manager) execute(ctx context.Context, r *run, ex *execution, agent []st
 	}
 }
 
-// terminate closes a run on the engine's behalf. A run that is still runnable passes through starting, as the transition table wants it. When
-// somebody had asked to cancel the run it is cancelled.
+// terminate closes a run on the engine's behalf. A run that is still runnable passes through starting, as the
+// transition table wants it. When somebody had asked to cancel the run it is cancelled.
 func (m *Manager) terminate(r *run, reason, message string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -66,8 +66,8 @@ func (m *Manager) viewOf(ctx context.Context, row *store.Row) (wire.Run, error) 
 	return s.Run, err
 }
 
-// Resolve finds the run a selector means: the only one whose id begins with it, else the newest whose workflow slug is it or whose workflow name
-// contains it.
+// Resolve finds the run a selector means: the only one whose id begins with it, else the newest whose workflow slug is
+// it or whose workflow name contains it.
 func (m *Manager) Resolve(ctx context.Context, selector string) (*wire.Run, error) {
 	selector = strings.TrimSpace(selector)
 	if selector == "" {

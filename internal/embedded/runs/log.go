@@ -135,8 +135,8 @@ type reader struct {
 	at   int64 // what events up to here say is in fold; 0: nothing was read
 }
 
-// complete renders the events whose state is stored as changes; the ones the caller skipped, and those since the last base, are read from the store.
-// Records must be in ascending order, and above what was read before.
+// complete renders the events whose state is stored as changes; the ones the caller skipped, and those since the last
+// base, are read from the store. Records must be in ascending order, and above what was read before.
 func (rd *reader) complete(ctx context.Context, recs []store.Record) ([]Event, error) {
 	out := make([]Event, len(recs))
 	for i := range recs {

@@ -1,7 +1,7 @@
 // Package runs is the heart of the embedded server: it creates runs, queues and executes them, and does to them what the API asks.
 //
-// A run is loaded while somebody needs it (an engine works on it, a request looks at it, a stream follows it) and is one value with one lock
-// then; everything that happens to it goes through its append, in this order:
+// A run is loaded while somebody needs it (an engine works on it, a request looks at it, a stream follows it) and is
+// one value with one lock then; everything that happens to it goes through its append, in this order:
 //
 //	event → projection.State refuses or accepts it → store commits it → state, followers and scheduler see it
 //
@@ -69,8 +69,8 @@ type Manager struct {
 	sched scheduler
 }
 
-// Open takes over the runs of a store: those that an earlier process left unfinished are closed as Fabro does it, those that waited for their
-// turn are queued again.
+// Open takes over the runs of a store: those that an earlier process left unfinished are closed as Fabro does it, those
+// that waited for their turn are queued again.
 func Open(ctx context.Context, cfg Config) (*Manager, error) {
 	if cfg.MaxConcurrent <= 0 {
 		cfg.MaxConcurrent = DefaultMaxConcurrent

@@ -29,8 +29,8 @@ func (m *Manager) StageExists(ctx context.Context, id, stage string) (bool, erro
 	return len(recs) > 0, err
 }
 
-// StageLog reads a part of what a stage's command wrote: from the live file, else from the blob or the text in the event. It returns nil when
-// there is no such stage.
+// StageLog reads a part of what a stage's command wrote: from the live file, else from the blob or the text in the
+// event. It returns nil when there is no such stage.
 func (m *Manager) StageLog(ctx context.Context, id, stage string, offset, limit int64) (*wire.CommandLog, error) {
 	num, err := m.number(ctx, id)
 	if err != nil {

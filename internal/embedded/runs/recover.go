@@ -10,8 +10,9 @@ import (
 // restartMessage closes the runs that another process was executing when it ended.
 const restartMessage = "Fabro server restarted before the run reached a terminal state."
 
-// recover does what Fabro does at a restart: runs that were being executed become failed(terminated), or failed(cancelled) when that was asked
-// for; runnable ones are queued again. The processes that a killed server left behind are ended first.
+// recover does what Fabro does at a restart: runs that were being executed become failed(terminated), or
+// failed(cancelled) when that was asked for; runnable ones are queued again. The processes that a killed server left
+// behind are ended first.
 func (m *Manager) recover(ctx context.Context) error {
 	open, err := m.store.OfKinds(ctx, wire.StatusStarting, wire.StatusRunning, wire.StatusBlocked, wire.StatusPaused, wire.StatusRemoving)
 	if err != nil {

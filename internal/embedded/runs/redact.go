@@ -28,7 +28,8 @@ func lazily(pattern string) func() *regexp.Regexp {
 
 var redacted = []byte("[REDACTED]")
 
-// redact replaces what looks like a credential inside the JSON text of an event. None of the patterns can match across the end of a JSON string.
+// redact replaces what looks like a credential inside the JSON text of an event. None of the patterns can match across
+// the end of a JSON string.
 func redact(properties []byte) []byte {
 	for _, s := range secrets {
 		if bytes.Contains(properties, []byte(s.hint)) {

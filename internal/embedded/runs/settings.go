@@ -9,9 +9,9 @@ import (
 // object is a JSON object written out by hand.
 type object = map[string]any
 
-// settingsJSON is a run's settings in the shape of Fabro's WorkflowSettings. What only a real Fabro server acts on (git branches, pull
-// requests, notifications, …) is there with the value that means "off". Like the settings that a real server stores, it has no list of environments
-// beside the one of the run.
+// settingsJSON is a run's settings in the shape of Fabro's WorkflowSettings. What only a real Fabro server acts on (git
+// branches, pull requests, notifications, …) is there with the value that means "off". Like the settings that a real
+// server stores, it has no list of environments beside the one of the run.
 func settingsJSON(c *workflow.Compiled) (json.RawMessage, error) {
 	s := &c.Settings
 	var goal any

@@ -68,9 +68,10 @@ func (m *Manager) publish(r *run, recs []store.Record) {
 	}
 }
 
-// Follow calls show with the events of a run from sequence number since on (0: only what comes), stored ones first, then new ones as they are
-// appended. It returns nil after the first terminal event it has shown, and when the run is not being worked on and nothing is left; or the
-// error of show or ctx. It reads from the store at the reader's own pace, so that a slow reader costs nothing and loses nothing.
+// Follow calls show with the events of a run from sequence number since on (0: only what comes), stored ones first,
+// then new ones as they are appended. It returns nil after the first terminal event it has shown, and when the run is
+// not being worked on and nothing is left; or the error of show or ctx. It reads from the store at the reader's own
+// pace, so that a slow reader costs nothing and loses nothing.
 func (m *Manager) Follow(ctx context.Context, id string, since int64, show func(ev Event) error, idle func() error) error {
 	r, err := m.acquire(ctx, id)
 	if err != nil {

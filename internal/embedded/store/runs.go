@@ -254,7 +254,8 @@ func (s *Store) Counts(ctx context.Context) (map[string]int64, error) {
 	return counts, rows.Err()
 }
 
-// freedPages is how many pages a deletion gives back to the file system at once, so that others do not wait long; more go with the next one.
+// freedPages is how many pages a deletion gives back to the file system at once, so that others do not wait long; more
+// go with the next one.
 const freedPages = 5000
 
 // Delete removes a run with its events, and the blobs that no other run has.

@@ -9,8 +9,9 @@ import (
 	"os"
 )
 
-// migrations[i] brings a database from schema version i to i+1; a released entry is never edited, a change is a new entry. The version is kept in
-// PRAGMA user_version. The key of an event is run number << 32 | sequence number, so that the log of a run is one range of one tree.
+// migrations[i] brings a database from schema version i to i+1; a released entry is never edited, a change is a new
+// entry. The version is kept in PRAGMA user_version. The key of an event is run number << 32 | sequence number, so that
+// the log of a run is one range of one tree.
 var migrations = []string{
 	`
 CREATE TABLE runs (
