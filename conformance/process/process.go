@@ -109,12 +109,21 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	p.gate.open()
 	p.out.Reader, p.err.Reader = outR, errR
 	p.readers.Add(2)
-	go func() { defer p.readers.Done(); p.readLines(&p.out, spec.OnLine) }()
+	lines, handedOut := newBacklog(), make(chan struct{})
+	go func() {
+		defer p.readers.Done()
+		defer lines.end()
+		p.readLines(&p.out, lines.add)
+	}()
+	go func() {
+		defer close(handedOut)
+		lines.handOut(spec.OnLine)
+	}()
 	go func() { defer p.readers.Done(); readErr(&p.err, spec.OnErr) }()
 	stop := context.AfterFunc(ctx, p.Kill)
 	go func() {
 		defer stop()
-		p.wait(outR, errR, spec.OnExit)
+		p.wait(outR, errR, handedOut, spec.OnExit)
 	}()
 	return p, nil
 }
@@ -165,7 +174,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (p *Process) wait(out, stderr io.Closer, onExit func(State)) {
+func (p *Process) wait(out, stderr io.Closer, handedOut <-chan struct{}, onExit func(State)) {
 	err := p.cmd.Wait()
 	state := stateOf(p.cmd.ProcessState)
 	if err != nil && p.cmd.ProcessState == nil {
@@ -178,6 +187,7 @@ func (p *Process) wait(out, stderr io.Closer, onExit func(State)) {
 	out.Close()
 	stderr.Close()
 	<-drained
+	<-handedOut
 	p.stdin.shut()
 	p.mu.Lock()
 	p.state = state
