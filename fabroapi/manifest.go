@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/workflow"
@@ -138,6 +139,9 @@ func manifestCwd(dir string, allowed roots) (string, error) {
 	cwd, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("cannot find the working directory: %w", err)
+	}
+	if !utf8.ValidString(cwd) {
+		return "", fmt.Errorf("cwd %q has a name that is not UTF-8, which no run can be told of; rename the directory", cwd)
 	}
 	// Before anything is said about a directory, it has to be an allowed one.
 	if err := allowed.check("cwd", cwd); err != nil {

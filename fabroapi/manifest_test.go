@@ -246,6 +246,7 @@ digraph Missing {
 		{"unknown name", spec{Workflow: "releese"}, []string{"Unknown workflow 'releese'", "Did you mean 'release'?"}, ""},
 		{"unknown file", spec{Workflow: "no.fabro"}, []string{"workflow not found: "}, ""},
 		{"no such cwd", spec{Workflow: "release", Cwd: filepath.Join(dir, "none")}, []string{"is no directory"}, ""},
+		{"cwd without a name in UTF-8", spec{Workflow: "release", Cwd: dir + "/\xff"}, []string{`\xff" has a name that is not UTF-8`}, ""},
 		{"syntax", spec{Workflow: "broken.fabro"}, []string{"the workflow has an error", "broken.fabro:3:"}, "*"},
 		{"lint", spec{Workflow: "loose.fabro"}, []string{"loose.fabro:3:", "command_requires_script"}, "command_requires_script"},
 		{"missing file", spec{Workflow: "missing.fabro"}, []string{"missing.fabro:3:13", "nowhere.md", "no such file"}, "unresolved_file_ref"},

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"fabro-mcp/internal/workflow"
 )
 
 // clientSettings is the part of settings.toml that a client obeys. Everything
@@ -64,10 +66,13 @@ func readClientSettings(path string) (clientSettings, error) {
 // settingsError says where a settings file is broken without quoting the line:
 // it may hold a secret.
 func settingsError(path string, err error) error {
-	var syntax *toml.DecodeError
-	if errors.As(err, &syntax) {
-		line, column := syntax.Position()
-		return fmt.Errorf("Failed to parse settings file at %s:%d:%d: settings file is not valid TOML: %s", path, line, column, Redact(syntax.Error()))
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		fault := workflow.TOMLFaultOf(err)
+		if fault.Key != "" {
+			fault.Key += ": "
+		}
+		return fmt.Errorf("Failed to parse settings file at %s:%d:%d: settings file is not valid TOML: %s", path, fault.Line, fault.Column, Redact(fault.Key+fault.Message))
 	}
 	return fmt.Errorf("Failed to parse settings file at %s: settings file is not valid TOML: %s", path, Redact(err.Error()))
 }

@@ -90,8 +90,8 @@ func (p *diagnoseParams) run(ctx context.Context, r *request) (*reply, error) {
 		if d.LogTail, err = stageTail(ctx, client, run.ID, d.FailedStage.StageID, int(p.LogLines.Value)); err != nil {
 			return nil, err
 		}
-		if output := state.Stages[d.FailedStage.StageID].Output; d.LogTail == "" && output != nil {
-			d.LogTail = lastLines(plain.Clean(*output), int(p.LogLines.Value))
+		if d.LogTail == "" {
+			d.LogTail = lastLines(plain.Clean(inlineOutput(state.Stages[d.FailedStage.StageID].Output)), int(p.LogLines.Value))
 		}
 	}
 	if run.Lifecycle.Status.Kind == wire.StatusBlocked {
@@ -124,6 +124,15 @@ func (s *diagnosedState) failed() *failedStage {
 		}
 	}
 	return out
+}
+
+// inlineOutput is a stage's output where the state has it itself. The reference to a
+// blob that may stand there instead means nothing to a reader.
+func inlineOutput(output *string) string {
+	if output == nil || strings.HasPrefix(*output, "blob://") {
+		return ""
+	}
+	return *output
 }
 
 // stageTail is the end of a stage's log; a stage without one has an empty end.

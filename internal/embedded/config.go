@@ -13,6 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"fabro-mcp/internal/embedded/runs"
+	"fabro-mcp/internal/workflow"
 )
 
 // ConfigName is the settings file of the embedded server in the Fabro home. settings.toml belongs to Fabro, which
@@ -63,8 +64,11 @@ func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
 			row, _ := strict.Errors[0].Position()
 			return cfg, fmt.Errorf("%s:%d: unknown key %s", path, row, strings.Join(strict.Errors[0].Key(), "."))
 		case errors.As(err, &bad):
-			row, column := bad.Position()
-			return cfg, fmt.Errorf("%s:%d:%d: %s", path, row, column, strings.TrimPrefix(bad.Error(), "toml: "))
+			fault := workflow.TOMLFaultOf(err)
+			if fault.Key != "" {
+				fault.Key += ": "
+			}
+			return cfg, fmt.Errorf("%s:%d:%d: %s%s", path, fault.Line, fault.Column, fault.Key, fault.Message)
 		}
 		return cfg, fmt.Errorf("%s: %w", path, err)
 	}

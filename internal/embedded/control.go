@@ -49,7 +49,7 @@ func Status(ctx context.Context, cfg Config) (*wire.ServerRecord, State, error) 
 	}
 	defer lock.Unlock()
 	if rec := cfg.readRecord(); rec != nil {
-		if rec.Bind.Unix != "" {
+		if isSocket(rec.Bind.Unix) {
 			os.Remove(rec.Bind.Unix)
 		}
 		os.Remove(cfg.recordPath())

@@ -30,6 +30,7 @@ import (
 const (
 	DefaultIdleStop     = 30 * time.Minute
 	DefaultStartTimeout = 15 * time.Second
+	DefaultLookEvery    = 30 * time.Second
 )
 
 // Config says which server is meant and how it behaves. StorageDir is required; LoadConfig fills in the rest.
@@ -42,6 +43,8 @@ type Config struct {
 	Logger *slog.Logger
 	// IdleStop is after how long without requests and without work the server ends; 0: DefaultIdleStop, negative: never.
 	IdleStop time.Duration
+	// LookEvery is how often the server looks whether its storage directory is still there; 0: DefaultLookEvery.
+	LookEvery time.Duration
 	// StartTimeout is how long Ensure waits for a server it has started; 0: DefaultStartTimeout.
 	StartTimeout time.Duration
 	// MaxConcurrentRuns and MaxRunBytes: see runs.Config.
@@ -78,6 +81,13 @@ func (c *Config) startTimeout() time.Duration {
 		return DefaultStartTimeout
 	}
 	return c.StartTimeout
+}
+
+func (c *Config) lookEvery() time.Duration {
+	if c.LookEvery == 0 {
+		return DefaultLookEvery
+	}
+	return c.LookEvery
 }
 
 // makeDir makes the server's directory, readable by its owner alone, also when it was there with another mode.

@@ -52,8 +52,10 @@ func Ensure(ctx context.Context, cfg Config, executable []string) (where, token 
 	defer cancel()
 	// One starter at a time; the others find what it started.
 	starting := flock.New(cfg.file("start.lock"), flock.SetPermissions(0o600))
-	if got, err := starting.TryLockContext(ctx, pollEvery); err != nil || !got {
-		return "", "", &StartError{cfg.StorageDir, fmt.Errorf("somebody else is starting it and takes too long"), tail(cfg.logPath(), 0, 10)}
+	if _, err := starting.TryLockContext(ctx, pollEvery); err != nil && ctx.Err() == nil {
+		return "", "", &StartError{cfg.StorageDir, err, ""}
+	} else if err != nil {
+		return "", "", &StartError{cfg.StorageDir, errors.New("somebody else is starting it and takes too long"), tail(cfg.logPath(), 0, 10)}
 	}
 	defer starting.Unlock()
 	if rec := cfg.readRecord(); rec != nil && cfg.healthy(ctx, rec) {
@@ -80,7 +82,14 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 	if info, err := os.Stat(c.logPath()); err == nil {
 		logged = info.Size()
 	}
-	fail := func(cause error) error { return &StartError{c.StorageDir, cause, tail(c.logPath(), logged, 10)} }
+	fail := func(cause error) error {
+		said := tail(c.logPath(), logged, 10)
+		if said == "" {
+			// A server that could not even log: perhaps nothing can be written here.
+			cause = errors.Join(cause, c.tryWriting())
+		}
+		return &StartError{c.StorageDir, cause, said}
+	}
 	exited, err := c.run(executable)
 	if err != nil {
 		return nil, fail(err)
@@ -115,6 +124,18 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 			}
 		}
 	}
+}
+
+// tryWriting says why nothing can be written into the server's directory.
+func (c *Config) tryWriting() error {
+	f, err := os.CreateTemp(c.dir(), ".try-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	_, err = f.Write(make([]byte, 64<<10))
+	return err
 }
 
 // run starts a server and tells when it ends. Somebody has to wait for it for as long as this process lives, or it

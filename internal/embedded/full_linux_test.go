@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -71,5 +72,30 @@ func TestFullFileSystem(t *testing.T) {
 	defer st.Close()
 	if err := st.Check(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that has no room even for its log: the error says so all the same.
+func TestStartOnAFullFileSystem(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs to mount a small file system, which only root may")
+	}
+	s := newSite(t)
+	if err := os.MkdirAll(s.cfg.StorageDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", s.cfg.StorageDir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() {
+		s.end()
+		if err := syscall.Unmount(s.cfg.StorageDir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	// The write is meant to fail when the room is used up.
+	_ = os.WriteFile(filepath.Join(s.cfg.StorageDir, "fill"), make([]byte, 128<<10), 0o600)
+	if _, err := s.tryConnect(); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("%v", err)
 	}
 }

@@ -8,13 +8,26 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/signal"
 	"syscall"
 
 	"fabro-mcp/fabroapi/wire"
 )
 
-// stopSignals end a server in an orderly way.
-var stopSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
+// stopSignals end a server in an orderly way. The end of the terminal of one in the foreground does, unless it was started to outlive that (nohup).
+func stopSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// isSocket reports whether path is a socket: what a record names may be anything, after all.
+func isSocket(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSocket != 0
+}
 
 // listen opens the server's socket. What lies at its place is left from a server that died: the lock is held.
 func (c *Config) listen() (net.Listener, wire.ServerBind, error) {

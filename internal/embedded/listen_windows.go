@@ -8,7 +8,10 @@ import (
 )
 
 // stopSignals end a server in an orderly way.
-var stopSignals = []os.Signal{os.Interrupt}
+func stopSignals() []os.Signal { return []os.Signal{os.Interrupt} }
+
+// isSocket is false: servers listen on ports here.
+func isSocket(string) bool { return false }
 
 // listen opens a port on the loopback address. The token keeps others out.
 func (c *Config) listen() (net.Listener, wire.ServerBind, error) {

@@ -54,7 +54,7 @@ func (c *Config) readToken() string {
 // token returns the token of the storage directory, made when there is none. It is only called with the lock held, so
 // that nobody else makes one.
 func (c *Config) token() (string, error) {
-	if t := c.readToken(); len(t) >= 32 {
+	if t := c.readToken(); goodToken(t) {
 		return t, os.Chmod(c.tokenPath(), 0o600)
 	}
 	raw := make([]byte, 32)
@@ -65,6 +65,19 @@ func (c *Config) token() (string, error) {
 	return t, atomicfile.Write(c.tokenPath(), []byte(t+"\n"), 0o600)
 }
 
+// goodToken tells a token from what a crash or another program may have left in its place.
+func goodToken(t string) bool {
+	return 32 <= len(t) && len(t) <= 512 && !strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// keepToken puts the token of a living server back where its clients look for it, when it is there no more.
+func (c *Config) keepToken(token string) error {
+	if c.readToken() == token {
+		return nil
+	}
+	return atomicfile.Write(c.tokenPath(), []byte(token+"\n"), 0o600)
+}
+
 // endpoint is how a record says where to connect: an absolute path or an http URL.
 func endpoint(rec *wire.ServerRecord) string {
 	if rec.Bind.Unix != "" {
@@ -72,6 +85,9 @@ func endpoint(rec *wire.ServerRecord) string {
 	}
 	return "http://" + rec.Bind.TCP
 }
+
+// errUnauthorized means that a server does not take our token.
+var errUnauthorized = errors.New("the embedded server does not take the token of its storage directory")
 
 // client talks to the server of a record.
 type client struct {
@@ -107,7 +123,9 @@ func (cl *client) do(ctx context.Context, method, path string, body, answer any)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+cl.token)
+	if goodToken(cl.token) { // anything else could not be sent
+		req.Header.Set("Authorization", "Bearer "+cl.token)
+	}
 	resp, err := cl.http.Do(req)
 	if err != nil {
 		return err
@@ -116,6 +134,9 @@ func (cl *client) do(ctx context.Context, method, path string, body, answer any)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 	if err != nil {
 		return err
+	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		return errUnauthorized
 	}
 	if resp.StatusCode >= 400 {
 		var env wire.ErrorEnvelope
@@ -133,11 +154,16 @@ func (cl *client) do(ctx context.Context, method, path string, body, answer any)
 // healthTimeout is how long a living server may take to say that it is well. It is generous: a machine may be busy.
 const healthTimeout = 2 * time.Second
 
-// healthy reports whether the server of a record answers and takes our token.
+// healthy reports whether the server of a record answers and takes our token. One that does not take it has just put its own where we look for it.
 func (c *Config) healthy(ctx context.Context, rec *wire.ServerRecord) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	return c.client(rec).do(ctx, http.MethodGet, wire.APIPrefix+"/auth/me", nil, nil) == nil
+	ask := func() error { return c.client(rec).do(ctx, http.MethodGet, wire.APIPrefix+"/auth/me", nil, nil) }
+	err := ask()
+	if errors.Is(err, errUnauthorized) {
+		err = ask()
+	}
+	return err == nil
 }
 
 // maxSocketPath is how long the path of a socket may be on all systems we know: 104 bytes with the final NUL on macOS and the BSDs.

@@ -33,7 +33,7 @@ const (
 
 // Serve is the server. It returns nil after an orderly end: ctx ended, a signal came, it was asked to stop, or it was idle for long enough.
 func Serve(ctx context.Context, cfg Config) (err error) {
-	ctx, cancel := signal.NotifyContext(ctx, stopSignals...)
+	ctx, cancel := signal.NotifyContext(ctx, stopSignals()...)
 	defer cancel()
 	if err := cfg.makeDir(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func Serve(ctx context.Context, cfg Config) (err error) {
 			log.Error("the server ends", "error", err)
 		}
 	}()
-	s := &server{cfg: cfg, log: log, stopping: make(chan struct{})}
+	s := &server{cfg: cfg, log: log, lock: lock, stopping: make(chan struct{})}
 	if err := s.open(ctx); err != nil {
 		return errors.Join(err, s.close())
 	}
@@ -96,6 +96,7 @@ func (c *Config) tryLock() (*flock.Flock, error) {
 type server struct {
 	cfg    Config
 	log    *slog.Logger
+	lock   *flock.Flock
 	store  *store.Store
 	runs   *runs.Manager
 	http   *http.Server
@@ -138,7 +139,7 @@ func (s *server) open(ctx context.Context) (err error) {
 		url = "unix://" + url
 	}
 	handler := api.New(api.Config{Manager: s.runs, Token: token, Version: cfg.Version, StorageDir: cfg.StorageDir, ServerURL: url, Started: s.record.StartedAt,
-		Stop: s.askToStop, Logger: s.log})
+		Stop: s.askToStop, Refused: func() { s.keepToken(token) }, Logger: s.log})
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.base = cancel
 	s.http = &http.Server{Handler: s.counted(handler), BaseContext: func(net.Listener) context.Context { return base }, ReadHeaderTimeout: 30 * time.Second,
@@ -165,6 +166,27 @@ func (s *server) counted(next http.Handler) http.Handler {
 	})
 }
 
+// keepToken mends the token file, as long as it is ours.
+func (s *server) keepToken(token string) {
+	if !s.ours() {
+		return
+	}
+	if err := s.cfg.keepToken(token); err != nil {
+		s.log.Error("the token file does not hold this server's token and cannot be mended", "error", err)
+	}
+}
+
+// ours reports whether the lock that this server holds is still that of the storage directory. When somebody has removed the directory it is not, and
+// what is there now belongs to another server.
+func (s *server) ours() bool {
+	held, err := s.lock.Stat()
+	if err != nil {
+		return false
+	}
+	now, err := os.Stat(s.cfg.lockPath())
+	return err == nil && os.SameFile(held, now)
+}
+
 func (s *server) askToStop() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 // wait returns why the server ends.
@@ -175,6 +197,8 @@ func (s *server) wait(ctx context.Context) string {
 	if limit < 0 {
 		timer.Stop()
 	}
+	look := time.NewTicker(s.cfg.lookEvery())
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -184,6 +208,10 @@ func (s *server) wait(ctx context.Context) string {
 		case err := <-s.serve:
 			s.serve <- err
 			return fmt.Sprintf("the listener failed: %v", err)
+		case <-look.C:
+			if !s.ours() {
+				return "the storage directory was removed"
+			}
 		case <-timer.C:
 			idle := time.Since(time.Unix(0, s.last.Load()))
 			busy := s.requests.Load() > 0 || s.runs.Busy() > 0
@@ -221,7 +249,7 @@ func (s *server) close() error {
 		cancel()
 		<-s.serve
 	}
-	if s.record != nil {
+	if s.record != nil && s.ours() {
 		if s.record.Bind.Unix != "" {
 			os.Remove(s.record.Bind.Unix)
 		}

@@ -175,12 +175,10 @@ func parseSettings(path, source string, strict bool) (*settingsFile, error) {
 	}
 	var file settingsFile
 	if err := toml.Unmarshal([]byte(source), &file); err != nil {
-		e := &SettingsError{Path: path, Message: strings.TrimPrefix(err.Error(), "toml: ")}
-		if decode, ok := err.(*toml.DecodeError); ok {
-			e.Line, e.Column = decode.Position()
-			if key := decode.Key(); len(key) > 0 {
-				e.Message = strings.Join(key, ".") + ": " + e.Message
-			}
+		fault := TOMLFaultOf(err)
+		e := &SettingsError{Path: path, Message: fault.Message, Line: fault.Line, Column: fault.Column}
+		if fault.Key != "" {
+			e.Message = fault.Key + ": " + e.Message
 		}
 		return nil, e
 	}

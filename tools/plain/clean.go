@@ -20,21 +20,19 @@ func Clean(s string) string {
 		return s
 	}
 	b := make([]byte, 0, len(s))
-	lineStart := 0
+	lineStart, redraw := 0, false
 	for i := 0; i < len(s); {
 		switch c := s[i]; {
 		case c == 0x1b:
 			i += sequence(s[i:])
 			continue
 		case c == '\r':
-			if i+1 < len(s) && s[i+1] != '\n' {
-				b = b[:lineStart]
-			}
+			redraw = true // by what is drawn next, if the line does not end before
 			i++
 			continue
 		case c == '\n':
 			b = append(b, c)
-			lineStart = len(b)
+			lineStart, redraw = len(b), false
 			i++
 			continue
 		}
@@ -43,10 +41,11 @@ func Clean(s string) string {
 			i += size + csi(s[i+size:])
 			continue
 		}
-		if r == utf8.RuneError && size == 1 {
-			b = utf8.AppendRune(b, utf8.RuneError)
-		} else if !hidden(r) {
-			b = append(b, s[i:i+size]...)
+		if !hidden(r) {
+			if redraw {
+				b, redraw = b[:lineStart], false
+			}
+			b = utf8.AppendRune(b, r) // U+FFFD for what is no UTF-8
 		}
 		i += size
 	}

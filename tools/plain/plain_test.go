@@ -23,6 +23,8 @@ func TestClean(t *testing.T) {
 		{"cut off CSI", "text\x1b[31", "text"},
 		{"control characters", "a\x00b\x07c\x08d\x7fe", "abcde"},
 		{"redrawn line", "10%\r50%\r100%\ndone", "100%\ndone"},
+		{"nothing drawn after a return", "done\r\x1b[0m\nlast\r\x08\x07\nend\r", "done\nlast\nend"},
+		{"redrawn after a sequence", "10%\r\x1b[2K100%\n", "100%\n"},
 		{"CRLF", "a\r\nb\r\n", "a\nb\n"},
 		{"invisible", "a\u200bb\u202ec\u2066d\ufeffe\u00adf\U000e0041", "abcdef"},
 		{"invalid UTF-8", "a\xffb", "a\ufffdb"},

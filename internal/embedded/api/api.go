@@ -43,6 +43,8 @@ type Config struct {
 	StorageDir string
 	ServerURL  string // "unix:///path" or "http://127.0.0.1:port"
 	Started    time.Time
+	// Refused is called when a request came with another token; nil: nothing is done.
+	Refused func()
 	// Stop asks the daemon to stop; it returns at once.
 	Stop   func()
 	Logger *slog.Logger
@@ -107,6 +109,9 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			if s.cfg.Refused != nil {
+				s.cfg.Refused()
+			}
 			refuse.ServeHTTP(w, r)
 			return
 		}

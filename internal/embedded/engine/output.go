@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -23,8 +25,12 @@ const (
 	failureTail = 4096
 )
 
+// maxNodeName is how long the name of a node may be in a path, in bytes; file systems take 255 for the whole name.
+const maxNodeName = 200
+
 // StageLogPath is where the live output of a stage is found: <runDir>/runtime/stages/<node>@<ordinal>/output.log, the
-// node percent-encoded and the ordinal in four digits. The id has the form node@ordinal.
+// node percent-encoded (a very long one cut, with a hash of the whole) and the ordinal in four digits. The id has the
+// form node@ordinal.
 func StageLogPath(runDir, stageID string) string {
 	node, ordinal := stageID, 1
 	if at := strings.LastIndexByte(stageID, '@'); at >= 0 {
@@ -32,7 +38,12 @@ func StageLogPath(runDir, stageID string) string {
 			node, ordinal = stageID[:at], n
 		}
 	}
-	return filepath.Join(runDir, "runtime", "stages", fmt.Sprintf("%s@%04d", url.PathEscape(node), ordinal), "output.log")
+	name := url.PathEscape(node)
+	if len(name) > maxNodeName {
+		sum := sha256.Sum256([]byte(node))
+		name = name[:maxNodeName-34] + "~" + hex.EncodeToString(sum[:16])
+	}
+	return filepath.Join(runDir, "runtime", "stages", fmt.Sprintf("%s@%04d", name, ordinal), "output.log")
 }
 
 // output collects what one execution of a stage writes: live into the stage's log file, its end in memory. A second

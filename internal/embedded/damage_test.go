@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fabro-mcp/fabroapi/wire"
+)
+
+// A token file that holds no token is replaced at the start; one that was changed or lost while the server lives gets the server's token back.
+func TestTokenFileDamaged(t *testing.T) {
+	s := newSite(t)
+	if err := s.cfg.makeDir(); err != nil {
+		t.Fatal(err)
+	}
+	damage := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(s.cfg.tokenPath(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damage(strings.Repeat("\x00", 4096))
+	s.connect()
+	pid, token := s.cfg.readRecord().PID, s.cfg.readToken()
+	if !goodToken(token) {
+		t.Fatalf("the token is %q", token)
+	}
+	for _, text := range []string{"", "\x00\xff", strings.Repeat("f", 64), strings.Repeat("long ", 1000)} {
+		damage(text)
+		s.connect()
+		if s.cfg.readToken() != token {
+			t.Errorf("after %.20q the token is %q", text, s.cfg.readToken())
+		}
+	}
+	if err := os.Remove(s.cfg.tokenPath()); err != nil {
+		t.Fatal(err)
+	}
+	if rec, state, err := Status(context.Background(), s.cfg); state != Running || err != nil || rec.PID != pid {
+		t.Errorf("without a token file: %v %v", state, err)
+	}
+}
+
+// What a stale record names is removed only if it can have been a server's.
+func TestStaleRecordOfAnotherFile(t *testing.T) {
+	s := newSite(t)
+	if err := s.cfg.makeDir(); err != nil {
+		t.Fatal(err)
+	}
+	precious := filepath.Join(s.cwd, "precious")
+	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cfg.writeRecord(&wire.ServerRecord{PID: 1, Bind: wire.ServerBind{Unix: precious}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, state, err := Status(context.Background(), s.cfg); state != Stopped || err != nil {
+		t.Fatalf("%v %v", state, err)
+	}
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+	if s.cfg.readRecord() != nil {
+		t.Error("the stale record is still there")
+	}
+}
+
+// serveHere runs a server in this process until its end or that of the test.
+func (s *site) serveHere(cfg Config) (stop func(), ended <-chan error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.t.Cleanup(cancel)
+	done := make(chan error, 1)
+	go func() { done <- Serve(ctx, cfg) }()
+	for deadline := time.Now().Add(patience); ; {
+		if _, state, err := Status(ctx, s.cfg); err != nil {
+			s.t.Fatal(err)
+		} else if state == Running {
+			return cancel, done
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("the server does not come up")
+		}
+	}
+}
+
+// Somebody removes the storage directory: the server has nothing left to serve, and leaves what comes after it alone.
+func TestStorageRemoved(t *testing.T) {
+	needsUnix(t)
+	s := newSite(t)
+	cfg := s.cfg
+	cfg.LookEvery = 10 * time.Millisecond
+	_, ended := s.serveHere(cfg)
+	if err := os.RemoveAll(s.cfg.StorageDir); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended: // what it says of files that are gone is its own affair
+	case <-time.After(patience):
+		t.Fatal("it lives on without its directory")
+	}
+
+	stop, ended := s.serveHere(s.cfg)
+	if err := os.RemoveAll(s.cfg.StorageDir); err != nil {
+		t.Fatal(err)
+	}
+	s.connect()
+	pid := s.cfg.readRecord().PID
+	stop()
+	<-ended
+	if rec, state, err := Status(context.Background(), s.cfg); state != Running || err != nil || rec.PID != pid {
+		t.Errorf("the old server took the new one's place away: %v %v", state, err)
+	}
+}
+
+// A lock file that cannot be opened is not somebody who takes too long.
+func TestStartLockUnusable(t *testing.T) {
+	s := newSite(t)
+	if err := s.cfg.makeDir(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(s.cfg.file("start.lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.tryConnect(); err == nil || !strings.Contains(err.Error(), "start.lock") || strings.Contains(err.Error(), "somebody else") {
+		t.Errorf("%v", err)
+	}
+}
