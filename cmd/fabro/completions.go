@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 )
 
 // completionsCmd prints what switches on completion in a shell. The shell then
@@ -13,12 +15,26 @@ type completionsCmd struct {
 	Shell string `arg:"" optional:"" enum:"bash,zsh,fish,auto" default:"auto" help:"bash, zsh or fish; by default what SHELL names."`
 }
 
-// completionScripts register this program (%[1]s is its path) as the completer of
-// the command fabro.
+// completionScripts register this program (%s is a command that starts it, quoted
+// as one word of the shell) as the completer of the command fabro.
 var completionScripts = map[string]string{
-	"bash": "complete -o default -C %[1]q fabro\n",
-	"zsh":  "autoload -U +X bashcompinit && bashcompinit\ncomplete -o default -C %[1]q fabro\n",
-	"fish": "complete -c fabro -f -a '(env COMP_LINE=(commandline -cp) %[1]q)'\n",
+	"bash": "complete -o default -C %s fabro\n",
+	"zsh":  "autoload -U +X bashcompinit && bashcompinit\ncomplete -o default -C %s fabro\n",
+	"fish": "complete -c fabro -f -a %s\n",
+}
+
+// quote makes one word of a shell's command line out of any text. What needs no
+// quotes gets none.
+func quote(shell, text string) string {
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+:@", r)
+	}) {
+		return text
+	}
+	if shell == "fish" {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func (c *completionsCmd) Run(g *globals) error {
@@ -38,6 +54,10 @@ func (c *completionsCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, script, self)
+	command := quote(shell, self) // the shell reads it a second time when it completes
+	if shell == "fish" {
+		command = "(env COMP_LINE=(commandline -cp) " + command + ")"
+	}
+	fmt.Fprintf(g.stdout, script, quote(shell, command))
 	return nil
 }

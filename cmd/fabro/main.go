@@ -15,8 +15,10 @@ import (
 	"strings"
 
 	"fabro-mcp/fabroapi"
+	"fabro-mcp/internal/hosts"
 
 	"github.com/alecthomas/kong"
+	"github.com/posener/complete"
 	"github.com/willabides/kongplete"
 )
 
@@ -96,7 +98,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				code = exit
 			}
 		}()
-		kongplete.Complete(parser)
+		kongplete.Complete(parser, kongplete.WithPredictor("host", complete.PredictSet(hosts.Names()...)))
 		if len(args) == 0 {
 			args = []string{"--help"}
 		}

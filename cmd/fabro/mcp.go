@@ -46,7 +46,7 @@ func (c *mcpConfigCmd) Run(g *globals) error {
 
 type mcpInitCmd struct {
 	entryFlags
-	Agent string `arg:"" help:"The host: claude (Claude Desktop and Claude Code), cursor or windsurf."`
+	Agent string `arg:"" predictor:"host" help:"The host: claude (Claude Desktop and Claude Code), cursor or windsurf."`
 }
 
 // written is one line of what `fabro mcp init --json` prints.
