@@ -7,8 +7,8 @@ BIN   := bin
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
-build: ## both binaries, and the fixture server, into bin/
-	go build -trimpath -o $(BIN)/ ./cmd/...
+build: ## both binaries, and the fixture server, static, into bin/
+	CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./cmd/...
 
 demo: build ## one real conversation over stdio, told as a story
 	@go run ./scripts/demo -fabro $(BIN)/fabro -example examples/release
