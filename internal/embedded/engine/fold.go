@@ -28,7 +28,7 @@ type Fold struct {
 // folded is the state of one scope, ready to be copied.
 type folded struct {
 	context, outcomes, retries, visits, loops, restarts table
-	completed                                           []byte // the elements of a JSON array, with commas between
+	completed                                           nodeList
 }
 
 func (f *folded) apply(c *stateChange) {
@@ -49,12 +49,10 @@ func (f *folded) apply(c *stateChange) {
 			counts.into.put(key, strconv.AppendInt(nil, int64(n), 10))
 		}
 	}
-	for _, node := range c.Completed {
-		if len(f.completed) > 0 {
-			f.completed = append(f.completed, ',')
-		}
-		f.completed = appendString(f.completed, node)
+	if len(f.completed) > 0 && len(c.Completed) > 0 {
+		f.completed = append(f.completed, ',')
 	}
+	f.completed = append(f.completed, c.Completed...)
 }
 
 // A table is a JSON object whose members are encoded already. Names are sorted when they are needed in order.

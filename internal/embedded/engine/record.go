@@ -90,7 +90,7 @@ func (w *walk) takeState() (json.RawMessage, error) {
 	change := w.changes
 	if whole {
 		change = stateChange{
-			Base: true, Completed: w.completed, Retries: w.retries, Visits: w.visits,
+			Base: true, Completed: nodeListOf(w.completed), Retries: w.retries, Visits: w.visits,
 			LoopFailures: w.loops, RestartFailures: w.restarts,
 		}
 		for node, o := range w.outcomes {

@@ -48,7 +48,7 @@ type stateChange struct {
 	Scope           string                     `json:"scope,omitempty"`
 	Base            bool                       `json:"base,omitempty"`
 	Set             map[string]json.RawMessage `json:"set,omitempty"`
-	Completed       []string                   `json:"completed,omitempty"` // appended
+	Completed       nodeList                   `json:"completed,omitempty"` // appended
 	Outcomes        map[string]json.RawMessage `json:"outcomes,omitempty"`
 	Retries         map[string]int             `json:"retries,omitempty"`
 	Visits          map[string]int             `json:"visits,omitempty"`
@@ -61,7 +61,7 @@ func (s *State) apply(c *stateChange) {
 		*s = State{}
 	}
 	s.ContextValues = mergeInto(s.ContextValues, c.Set)
-	s.CompletedNodes = append(s.CompletedNodes, c.Completed...)
+	s.CompletedNodes = append(s.CompletedNodes, c.Completed.ids()...)
 	s.NodeOutcomes = mergeInto(s.NodeOutcomes, c.Outcomes)
 	s.NodeRetries = mergeInto(s.NodeRetries, c.Retries)
 	s.NodeVisits = mergeInto(s.NodeVisits, c.Visits)

@@ -273,7 +273,7 @@ func (w *walk) leave(ctx context.Context, s *stage, outcome *Outcome, attempts i
 // record takes an outcome into the state of the walk.
 func (w *walk) record(node string, outcome *Outcome, attempts int, signature string) {
 	w.completed = append(w.completed, node)
-	w.changes.Completed = append(w.changes.Completed, node)
+	w.changes.Completed.add(node)
 	w.outcomes[node] = outcome
 	if attempts > 1 {
 		w.retries[node] = attempts - 1
