@@ -83,10 +83,10 @@ func (w *walk) checkpoint(s *stage, o *Outcome, next string) (Event, error) {
 	return e, nil
 }
 
-// takeState returns what changed since the last event that carried state, or everything when the changes have come to
-// outweigh it: so both the bytes a run writes and the way back to a base grow with the run and not with its square.
+// takeState returns what changed since the last event that carried state, or everything when the changes have come to half
+// the size of that: so both the bytes a run writes and the way back to a base grow with the run and not with its square.
 func (w *walk) takeState() (json.RawMessage, error) {
-	whole := w.nextBase || w.sinceBase > max(minBase, w.baseSize)
+	whole := w.nextBase || w.sinceBase > max(minBase, w.baseSize/2)
 	change := w.changes
 	if whole {
 		change = stateChange{
