@@ -27,6 +27,7 @@ type LocateError struct {
 	Dir       string   // where names were looked for
 
 	reason string // another fault of the selector
+	hint   string // what was perhaps meant
 }
 
 func (e *LocateError) Error() string {
@@ -34,7 +35,7 @@ func (e *LocateError) Error() string {
 	case e.reason != "":
 		return e.reason
 	case e.Path != "":
-		return "workflow not found: " + e.Path
+		return "workflow not found: " + e.Path + e.hint
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Unknown workflow '%s'\n\n", e.Selector)
@@ -138,7 +139,10 @@ func locateName(name, cwd, fabroHome string) (Location, error) {
 		return locatePath(path)
 	}
 	if project == "" {
-		return Location{}, &LocateError{Selector: name, Path: absolute(cwd, name)}
+		return Location{}, &LocateError{Selector: name, Path: absolute(cwd, name), hint: hintFor(name, cwd)}
+	}
+	if hint := hintFor(name, cwd); hint != "" {
+		return Location{}, &LocateError{Selector: name, Path: absolute(cwd, name), hint: hint}
 	}
 	e := &LocateError{Selector: name, Dir: dirs[0]}
 	for _, dir := range dirs {
@@ -148,6 +152,27 @@ func locateName(name, cwd, fabroHome string) (Location, error) {
 	e.Available = slices.Compact(e.Available)
 	e.Nearest = nearest(name, e.Available)
 	return Location{}, e
+}
+
+// hintFor looks for what a selector that leads nowhere may mean: the directory
+// of a workflow, or a workflow by name where nothing says that this is a project.
+func hintFor(name, cwd string) string {
+	for _, file := range []string{"workflow.toml", "workflow.fabro"} {
+		if isFile(filepath.Join(absolute(cwd, name), file)) {
+			return "; it is a directory: name the file " + filepath.ToSlash(filepath.Join(filepath.FromSlash(name), file))
+		}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(name)) || ProjectRoot(cwd) != "" {
+		return ""
+	}
+	for dir := cwd; ; dir = filepath.Dir(dir) {
+		if _, err := locateIn(filepath.Join(dir, ".fabro", "workflows", filepath.FromSlash(name))); err == nil {
+			return fmt.Sprintf("; %s has a workflow of that name, but no .fabro/project.toml (it may be empty), which makes a directory a project", dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 // locateIn finds the workflow in a directory that is named after it.

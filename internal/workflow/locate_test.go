@@ -47,6 +47,10 @@ func TestLocate(t *testing.T) {
 		"home/workflows/mine/workflow.toml":            "",
 		"home/workflows/mine/workflow.fabro":           smallGraph,
 		"outside/flow.fabro":                           smallGraph,
+		"outside/flows/a/workflow.toml":                "",
+		"outside/flows/a/workflow.fabro":               smallGraph,
+		"unmarked/.fabro/workflows/a/workflow.fabro":   smallGraph,
+		"unmarked/below/x":                             "",
 	})
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	cases := []struct {
@@ -69,6 +73,9 @@ func TestLocate(t *testing.T) {
 		{name: "an unknown name with a near one", selector: "helo", cwd: "p", fails: "Unknown workflow 'helo'\n\nAvailable workflows: bare, hello, mine, release\n\nDid you mean 'hello'?"},
 		{name: "an unknown name with none near", selector: "zzzzzzz", cwd: "p", fails: "Unknown workflow 'zzzzzzz'\n\nAvailable workflows: bare, hello, mine, release"},
 		{name: "an unknown name outside of projects", selector: "hello", cwd: "outside", fails: "workflow not found: " + at("outside/hello")},
+		{name: "a directory outside of projects", selector: "flows/a", cwd: "outside", fails: "workflow not found: " + at("outside/flows/a") + "; it is a directory: name the file flows/a/workflow.toml"},
+		{name: "a directory from a project", selector: ".fabro/workflows/bare", cwd: "p", fails: "workflow not found: " + at("p/.fabro/workflows/bare") + "; it is a directory: name the file .fabro/workflows/bare/workflow.fabro"},
+		{name: "a name where no project is", selector: "a", cwd: "unmarked/below", fails: "workflow not found: " + at("unmarked/below/a") + "; " + at("unmarked") + " has a workflow of that name, but no .fabro/project.toml (it may be empty), which makes a directory a project"},
 		{name: "a name that climbs", selector: "../../../outside/flow", cwd: "p", fails: "Unknown workflow '../../../outside/flow'\n\nAvailable workflows: bare, hello, mine, release"},
 		{name: "home by its sign", selector: "~/x.fabro", cwd: "p", fails: "unsupported manifest workflow reference: ~/x.fabro (write the home directory out)"},
 		{name: "nothing", selector: " ", cwd: "p", fails: "no workflow was named; give a name or the path of a .fabro file"},
