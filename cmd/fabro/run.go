@@ -136,7 +136,11 @@ func (c *runCancelCmd) Run(ctx context.Context, g *globals) error {
 		if g.JSON {
 			return g.printJSON(map[string]any{"run": after})
 		}
-		g.say("%s  %s", after.ID, after.Lifecycle.Status)
+		if after.Lifecycle.Status.Terminal() {
+			g.say("%s  %s", after.ID, after.Lifecycle.Status)
+		} else {
+			g.say("%s  %s, asked to end", after.ID, after.Lifecycle.Status)
+		}
 		return nil
 	})
 }

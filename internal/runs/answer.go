@@ -54,22 +54,26 @@ func option(q wire.Question, typed string) (string, bool) {
 		}
 	}
 	for _, o := range q.Options {
-		if strings.EqualFold(o.Key, typed) || strings.EqualFold(o.Label, typed) {
+		if strings.EqualFold(o.Key, typed) || strings.EqualFold(o.Label, typed) || strings.EqualFold(shownLabel(o), typed) {
 			return o.Key, true
 		}
 	}
 	return "", false
 }
 
+// shownLabel is an option's label without the key that a graph writes before it.
+func shownLabel(o wire.QuestionOption) string {
+	if label, ok := strings.CutPrefix(o.Label, "["+o.Key+"]"); ok {
+		return strings.TrimSpace(label)
+	}
+	return o.Label
+}
+
 // Expected says in words what a question takes.
 func Expected(q wire.Question) string {
 	var options []string
 	for _, o := range q.Options {
-		if label, ok := strings.CutPrefix(o.Label, "["+o.Key+"]"); ok {
-			options = append(options, Plain(o.Key+" ("+strings.TrimSpace(label)+")"))
-		} else {
-			options = append(options, Plain(o.Key+" ("+o.Label+")"))
-		}
+		options = append(options, Plain(o.Key+" ("+shownLabel(o)+")"))
 	}
 	switch q.Type {
 	case wire.QuestionYesNo, wire.QuestionConfirmation:

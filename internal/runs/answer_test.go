@@ -13,6 +13,7 @@ import (
 func TestAnswer(t *testing.T) {
 	options := []wire.QuestionOption{{Key: "P", Label: "Publish"}, {Key: "H", Label: "Hold back"}}
 	choice := wire.Question{Type: wire.QuestionMultipleChoice, Options: options}
+	prefixed := wire.Question{Type: wire.QuestionMultipleChoice, Options: []wire.QuestionOption{{Key: "Y", Label: "[Y] Publish"}, {Key: "N", Label: "[N] Not yet"}}}
 	several := wire.Question{Type: wire.QuestionMultiSelect, Options: options}
 	yes := wire.Question{Type: wire.QuestionYesNo}
 	free := wire.Question{Type: wire.QuestionFreeform}
@@ -27,6 +28,7 @@ func TestAnswer(t *testing.T) {
 		{"key", choice, "P", wire.AnswerOfOption("P"), ""},
 		{"key in the other case", choice, "h", wire.AnswerOfOption("H"), ""},
 		{"label", choice, "hold BACK", wire.AnswerOfOption("H"), ""},
+		{"label without the key before it", prefixed, "publish", wire.AnswerOfOption("Y"), ""},
 		{"no option", choice, "later", wire.SubmitAnswer{}, "P (Publish), H (Hold back)"},
 		{"several", several, "P, hold back", wire.AnswerOfOptions("P", "H"), ""},
 		{"one of several is wrong", several, "P,x", wire.SubmitAnswer{}, "separated by commas"},
