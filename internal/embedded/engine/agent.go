@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -200,11 +201,11 @@ func (s *stage) askAgent(ctx context.Context, input string) (string, *Outcome, t
 		return "", nil, 0, fatal(err.Error())
 	}
 	stderr := &tailWriter{also: log}
-	stdout := &headWriter{max: maxResponse}
+	stdout := &headWriter{max: maxResponse} // the log has it too, for who looks on
 	env := append(append([]string(nil), s.r.spec.Env...),
 		"FABRO_RUN_ID="+s.r.spec.RunID, "FABRO_STAGE_ID="+s.id, "FABRO_NODE_ID="+s.node.ID)
 	end, err := s.r.procs.run(ctx, process{
-		argv: s.r.spec.AgentCommand, dir: s.r.workDir, env: env, stdin: []byte(input), stdout: stdout, stderr: stderr,
+		argv: s.r.spec.AgentCommand, dir: s.r.workDir, env: env, stdin: []byte(input), stdout: io.MultiWriter(stdout, log), stderr: stderr,
 	})
 	if _, _, logErr := log.finish(); logErr != nil {
 		return "", nil, end.duration, fatal(logErr.Error())
