@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -66,17 +67,34 @@ func (p *auditParams) run(_ context.Context, r *request) (*reply, error) {
 	case r.audit.path == "":
 		page.Line("This server keeps no audit log: it has no state directory.")
 	case len(out.Entries) == 0:
-		page.Line("Nothing was changed through this server's tools in the last %d minutes.", out.Minutes)
+		page.Line("Nothing was changed through this server's tools in the last %s.", inWords(out.Minutes))
 	default:
-		page.Line("%d call(s) that changed something in the last %d minutes, newest first:", len(out.Entries), out.Minutes)
+		page.Line("%d call(s) that changed something in the last %s, newest first:", len(out.Entries), inWords(out.Minutes))
 	}
 	for _, e := range out.Entries {
-		page.Line("> %s %s by %s: %s, arguments %s", e.Time, e.Tool, plain.Line(e.Client, 60), plain.Line(e.Outcome, 200), plain.Line(string(e.Arguments), 300))
+		at, _, _ := strings.Cut(strings.TrimSuffix(e.Time, "Z"), ".") // to the second
+		page.Line("> %sZ %s by %s: %s, arguments %s", at, e.Tool, plain.Line(e.Client, 60), plain.Line(e.Outcome, 200), plain.Line(string(e.Arguments), 300))
 	}
 	if out.More {
 		page.Line("There are more; raise limit to see them.")
 	}
 	return &reply{text: page.String(), structured: out}, nil
+}
+
+// inWords says a number of minutes in the largest unit that fits.
+func inWords(minutes int64) string {
+	for _, unit := range []struct {
+		minutes int64
+		name    string
+	}{{24 * 60, "day"}, {60, "hour"}, {1, "minute"}} {
+		if n := minutes / unit.minutes; n > 0 && minutes%unit.minutes == 0 {
+			if n == 1 {
+				return unit.name
+			}
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return "moment"
 }
 
 // names reports whether the call was about a run.

@@ -174,7 +174,7 @@ func (h *host) nextSteps(run *wire.Run, d *diagnosis) []string {
 	case wire.FailedApprovalDenied:
 		steps = append(steps, "The run was denied. Ask who decided before creating it again.")
 	case wire.FailedTerminated:
-		steps = append(steps, "The server stopped while the run was going on. `fabro run` on the command line, or a new run, takes it up again.")
+		steps = append(steps, "The server stopped while the run was going on. Nothing is wrong with the workflow; a new run does it again.")
 	case wire.FailedTransientInfra, wire.FailedLaunchFailed, wire.FailedSandboxInitFailed:
 		steps = append(steps, "The surroundings failed, not the workflow: try the same run once more.")
 	case wire.FailedBudgetExhausted:

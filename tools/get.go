@@ -172,7 +172,7 @@ func linksTo(run *wire.Run, parts ...string) []protocol.Content {
 		if part != "" {
 			name = part + " of run " + run.ID
 		}
-		out = append(out, protocol.ResourceLink{URI: runURI(run.ID, part), Name: name, Title: workflowLabel(run) + " " + part, MIMEType: "application/json"})
+		out = append(out, protocol.ResourceLink{URI: runURI(run.ID, part), Name: name, Title: strings.TrimSpace(workflowLabel(run) + " " + part), MIMEType: "application/json"})
 	}
 	return out
 }
