@@ -26,7 +26,7 @@ type authLoginCmd struct {
 	serverFlag
 	DevToken  string   `placeholder:"TOKEN" xor:"how" help:"Log in with a dev token."`
 	NoBrowser bool     `xor:"how" help:"Print the address of the login page, and open nothing."`
-	Timeout   duration `default:"5m" placeholder:"D" help:"How long to wait for the login in the browser."`
+	Timeout   duration `default:"5m" placeholder:"D" help:"How long to wait for the login in the browser (default: 5m)."`
 }
 
 func (c *authLoginCmd) Run(ctx context.Context, g *globals) error {

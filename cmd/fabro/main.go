@@ -89,6 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		panic(err) // the structs above are wrong
 	}
+	parser.Model.HelpFlag.Help = "Print this help and exit."
 	code := func() (code int) {
 		defer func() {
 			if r := recover(); r != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"fabro-mcp/fabroapi"
 	"fabro-mcp/internal/hosts"
 )
 
@@ -27,21 +28,28 @@ type entryFlags struct {
 
 // entry is what a host runs. The command is the bare name, as hosts find it on
 // their PATH wherever the binary moves.
-func (f entryFlags) entry() hosts.Entry {
+func (f entryFlags) entry() (hosts.Entry, error) {
 	args := []string{"mcp", "start"}
 	if f.Server != "" {
+		if _, err := fabroapi.ParseTarget(f.Server); err != nil {
+			return hosts.Entry{}, usage{fmt.Errorf("--server: %w", err)} // here, not at each start of the host
+		}
 		args = append(args, "--server", f.Server)
 	}
 	if f.StorageDir != "" {
 		args = append(args, "--storage-dir", f.StorageDir)
 	}
-	return hosts.Entry{Command: "fabro", Args: args}
+	return hosts.Entry{Command: "fabro", Args: args}, nil
 }
 
 type mcpConfigCmd struct{ entryFlags }
 
 func (c *mcpConfigCmd) Run(g *globals) error {
-	return g.printJSON(map[string]any{"mcpServers": map[string]any{"fabro": c.entry()}})
+	entry, err := c.entry()
+	if err != nil {
+		return err
+	}
+	return g.printJSON(map[string]any{"mcpServers": map[string]any{"fabro": entry}})
 }
 
 type mcpInitCmd struct {
@@ -61,6 +69,10 @@ func (c *mcpInitCmd) Run(g *globals) error {
 	if err != nil {
 		return usage{err}
 	}
+	entry, err := c.entry()
+	if err != nil {
+		return err
+	}
 	home, _ := os.UserHomeDir() // no home: Files says so
 	files, err := host.Files(hosts.System{OS: runtime.GOOS, Home: home, Getenv: os.Getenv})
 	if err != nil {
@@ -68,7 +80,7 @@ func (c *mcpInitCmd) Run(g *globals) error {
 	}
 	report, failures := []written{}, []error(nil)
 	for _, file := range files {
-		changed, err := hosts.Install(file, "fabro", c.entry())
+		changed, err := hosts.Install(file, "fabro", entry)
 		if err != nil {
 			failures = append(failures, err) // one broken file keeps no other from being written
 			continue

@@ -25,7 +25,7 @@ func Edit(src []byte, name string, entry Entry, comments bool) ([]byte, error) {
 	body, bom := bytes.CutPrefix(src, []byte("\xef\xbb\xbf"))
 	doc, err := hujson.Parse(body)
 	if err != nil {
-		return nil, fmt.Errorf("not valid JSON: %w", err)
+		return nil, fmt.Errorf("not valid JSON: %s", strings.TrimPrefix(err.Error(), "hujson: "))
 	}
 	if !comments && !doc.IsStandard() {
 		return nil, errors.New("not valid JSON: it has comments or trailing commas, which this host does not read")
