@@ -22,7 +22,7 @@ type explainCmd struct {
 func (c *explainCmd) Run(w *world) error {
 	r, ok := catalogue.Lookup(c.ID)
 	if !ok {
-		hint := ""
+		hint := "; mcp-conformance list requirements prints them all"
 		if near := catalogue.Nearest(c.ID); near != "" {
 			hint = fmt.Sprintf("; did you mean %s?", near)
 		}

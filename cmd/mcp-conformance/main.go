@@ -42,7 +42,7 @@ type cli struct {
 	List     listCmd     `cmd:"" help:"List suites, transcripts, requirements and coverage."`
 	Revision revisionCmd `cmd:"" help:"Tools for a maintainer who follows the specification."`
 
-	Version kong.VersionFlag `help:"Print the version and leave."`
+	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
 // world is what a command acts on, so that tests can hand in their own.
@@ -94,6 +94,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "mcp-conformance:", err)
 		return report.ExitUsage
 	}
+	parser.Model.HelpFlag.Help = "Print this help and exit."
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -102,7 +103,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return left
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "mcp-conformance: %v\nTry: mcp-conformance --help\n", err)
+		fmt.Fprintf(stderr, "mcp-conformance: %v\nTry `mcp-conformance --help`.\n", err)
 		return report.ExitUsage
 	}
 	err = ctxParsed.Run(w)

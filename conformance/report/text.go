@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -80,7 +81,7 @@ func writeFinding(b *strings.Builder, f *Finding, o TextOptions) {
 		if f.Severity == Failure {
 			color = red
 		}
-		fmt.Fprintf(b, "  %s %s", o.paint(color, strings.TrimSpace(f.Level+" "+f.Rule)), f.Text)
+		fmt.Fprintf(b, "  %s %s", o.paint(color, strings.TrimSpace(f.Level+" "+f.Rule)), cmp.Or(f.Text, "is not in the catalogue of requirements"))
 		if f.Source != "" {
 			fmt.Fprintf(b, " %s", o.paint(dim, "["+f.Source+"]"))
 		}
@@ -219,7 +220,11 @@ func writeVerdict(b *strings.Builder, r *Report, o TextOptions) {
 		parts = append(parts, fmt.Sprintf("%d failed as expected", expected))
 	}
 	if len(r.Stale) > 0 {
-		parts = append(parts, fmt.Sprintf("%d stale baseline entries", len(r.Stale)))
+		entries := "entries"
+		if len(r.Stale) == 1 {
+			entries = "entry"
+		}
+		parts = append(parts, fmt.Sprintf("%d stale baseline %s", len(r.Stale), entries))
 	}
 	if len(parts) == 0 {
 		parts = []string{"nothing was played"}
