@@ -64,6 +64,7 @@ type Process struct {
 
 	gate    gate
 	readers sync.WaitGroup
+	outRead chan struct{} // closed when standard output is read no more
 	done    chan struct{}
 
 	mu    sync.Mutex // protects the fields below
@@ -101,7 +102,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		guard.kill()
 		return nil, fmt.Errorf("starting %s: %w", spec.Command[0], err)
 	}
-	p := &Process{Started: time.Now(), cmd: cmd, guard: guard, stdin: newQueue(stdin), stdout: outR, done: make(chan struct{})}
+	p := &Process{Started: time.Now(), cmd: cmd, guard: guard, stdin: newQueue(stdin), stdout: outR, outRead: make(chan struct{}), done: make(chan struct{})}
 	if err := guard.started(cmd); err != nil {
 		p.stdin.shut()
 		cmd.Process.Kill()
@@ -113,6 +114,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	go func() {
 		defer p.readers.Done()
 		defer lines.end()
+		defer close(p.outRead)
 		p.readLines(&p.out, lines.add)
 	}()
 	go func() {
@@ -205,10 +207,12 @@ func (p *Process) Write(data []byte) { p.stdin.add(data) }
 // CloseStdin ends the input after what is queued has been written.
 func (p *Process) CloseStdin() { p.stdin.end() }
 
-// CloseStdout closes our end of standard output.
+// CloseStdout closes our end of standard output. When it returns the child can no
+// longer write there: the descriptor of a file lives on while a read of it waits.
 func (p *Process) CloseStdout() {
 	p.gate.open()
 	p.stdout.Close()
+	<-p.outRead
 }
 
 // SetReading stops or resumes reading standard output.
