@@ -11,7 +11,8 @@ import (
 	"fabro-mcp/fabroapi/wire"
 )
 
-// A token file that holds no token is replaced at the start; one that was changed or lost while the server lives gets the server's token back.
+// A token file that holds no token is replaced at the start; one that was changed or lost while the server lives gets
+// the server's token back.
 func TestTokenFileDamaged(t *testing.T) {
 	s := newSite(t)
 	if err := s.cfg.makeDir(); err != nil {

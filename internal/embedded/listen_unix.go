@@ -14,7 +14,8 @@ import (
 	"fabro-mcp/fabroapi/wire"
 )
 
-// stopSignals end a server in an orderly way. The end of the terminal of one in the foreground does, unless it was started to outlive that (nohup).
+// stopSignals end a server in an orderly way. The end of the terminal of one in the foreground does, unless it was
+// started to outlive that (nohup).
 func stopSignals() []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -154,7 +154,8 @@ func (cl *client) do(ctx context.Context, method, path string, body, answer any)
 // healthTimeout is how long a living server may take to say that it is well. It is generous: a machine may be busy.
 const healthTimeout = 2 * time.Second
 
-// healthy reports whether the server of a record answers and takes our token. One that does not take it has just put its own where we look for it.
+// healthy reports whether the server of a record answers and takes our token. One that does not take it has just put
+// its own where we look for it.
 func (c *Config) healthy(ctx context.Context, rec *wire.ServerRecord) bool {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()

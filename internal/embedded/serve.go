@@ -176,8 +176,8 @@ func (s *server) keepToken(token string) {
 	}
 }
 
-// ours reports whether the lock that this server holds is still that of the storage directory. When somebody has removed the directory it is not, and
-// what is there now belongs to another server.
+// ours reports whether the lock that this server holds is still that of the storage directory. When somebody has
+// removed the directory it is not, and what is there now belongs to another server.
 func (s *server) ours() bool {
 	held, err := s.lock.Stat()
 	if err != nil {
