@@ -35,7 +35,7 @@ type playFlags struct {
 }
 
 type runCmd struct {
-	Paths  []string `arg:"" optional:"" name:"suite|dir|file" help:"Built-in suites (see list), directories, files. Default: every built-in suite."`
+	Paths  []string `arg:"" optional:"" name:"suite|dir|file" help:"Built-in suites (see list), directories (the *.txtar below), files. Default: every built-in suite."`
 	Update bool     `help:"Rewrite expected values in the files to what came. Review the diff."`
 	playFlags
 }

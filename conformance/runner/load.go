@@ -13,8 +13,9 @@ import (
 	"fabro-mcp/conformance/transcript"
 )
 
-// Extensions of transcript files.
-var Extensions = []string{".txtar", ".txt"}
+// Extension of the transcripts in a directory. Whatever else lies there (a list of
+// digests, notes) is none; a file that is named by itself may be called anything.
+const Extension = ".txtar"
 
 // Name is how a transcript is called in reports and baselines: its path with
 // forward slashes, from below a directory named "transcripts" when there is
@@ -27,8 +28,9 @@ func Name(file string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "./"), path.Ext(name))
 }
 
-// Load reads transcript files, and every transcript below directories. All
-// mistakes in all files are reported together.
+// Load reads the files that are named, whatever they are called, and every file
+// with the Extension below directories. All mistakes in all files are reported
+// together.
 func Load(paths ...string) ([]*transcript.Transcript, error) {
 	var files []string
 	for _, p := range paths {
@@ -41,7 +43,7 @@ func Load(paths ...string) ([]*transcript.Transcript, error) {
 			continue
 		}
 		err = filepath.WalkDir(p, func(file string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() && slices.Contains(Extensions, filepath.Ext(file)) {
+			if err == nil && !d.IsDir() && filepath.Ext(file) == Extension {
 				files = append(files, file)
 			}
 			return err
@@ -58,7 +60,7 @@ func Load(paths ...string) ([]*transcript.Transcript, error) {
 func LoadFS(fsys fs.FS, root string) ([]*transcript.Transcript, error) {
 	var files []string
 	err := fs.WalkDir(fsys, root, func(file string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && slices.Contains(Extensions, path.Ext(file)) {
+		if err == nil && !d.IsDir() && path.Ext(file) == Extension {
 			files = append(files, file)
 		}
 		return err
@@ -87,7 +89,7 @@ func parseAll(files []string, read func(string) ([]byte, error)) ([]*transcript.
 		}
 	}
 	if len(bad) == 0 && len(out) == 0 {
-		return nil, fmt.Errorf("no transcript found; files end in %s", strings.Join(Extensions, " or "))
+		return nil, fmt.Errorf("no transcript found; in a directory their names end in %s", Extension)
 	}
 	return out, errors.Join(bad...)
 }

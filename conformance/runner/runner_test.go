@@ -236,6 +236,44 @@ func TestHungServerCostsItsTimeoutOnce(t *testing.T) {
 	}
 }
 
+// TestLoadTakesTranscriptsOfADirectoryAndAnyNamedFile: a directory holds more than
+// transcripts; a file that is named is one, whatever it is called.
+func TestLoadTakesTranscriptsOfADirectoryAndAnyNamedFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.txtar": callEcho, "sub/b.txtar": callEcho, "frozen.txt": "# digests\n0123\n", "c.txt": callEcho, "notes.md": "# Notes\n"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func(ts []*transcript.Transcript, err error) (out []string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range ts {
+			rel := strings.TrimPrefix(filepath.ToSlash(tr.Path), filepath.ToSlash(dir)+"/")
+			out = append(out, rel)
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"a.txtar", "sub/b.txtar"}, names(Load(dir))); diff != "" {
+		t.Errorf("the directory (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a.txtar", "sub/b.txtar"}, names(LoadFS(os.DirFS(dir), "."))); diff != "" {
+		t.Errorf("the file system (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a.txtar", "c.txt", "sub/b.txtar"}, names(Load(dir, filepath.Join(dir, "c.txt")))); diff != "" {
+		t.Errorf("the directory and a file (-want +got):\n%s", diff)
+	}
+	if _, err := Load(filepath.Join(dir, "frozen.txt")); err == nil {
+		t.Error("a named file that is no transcript was passed over")
+	}
+}
+
 func TestUpdateRewritesWhatDiffers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "u.txt")
 	text := strings.Replace(callEcho, `"text": "x"}]`, `"text": "y"}]`, 1)
