@@ -35,7 +35,7 @@ func ParseRevisions(text string) ([]string, error) {
 	chosen := make([]bool, len(Revisions))
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	if len(fields) == 0 {
-		return nil, errors.New("no revision named; write all, a revision, or a range such as 2025-06-18..")
+		return nil, errors.New("no revision named; write all, a revision, or a range such as 2025-06-18..2025-11-25")
 	}
 	for _, field := range fields {
 		if field == "all" {
