@@ -116,6 +116,34 @@ func TestStorageRemoved(t *testing.T) {
 	}
 }
 
+// A server whose record is lost or damaged while it lives can be found again.
+func TestRecordLost(t *testing.T) {
+	needsUnix(t)
+	s := newSite(t)
+	cfg := s.cfg
+	cfg.LookEvery = 10 * time.Millisecond
+	stop, ended := s.serveHere(cfg)
+	for _, damage := range []func() error{
+		func() error { return nil },
+		func() error { return os.WriteFile(s.cfg.recordPath(), []byte("{"), 0o600) },
+		func() error { return os.Mkdir(s.cfg.recordPath(), 0o700) },
+	} {
+		// The server may put its record back at any moment, also before the damage is done.
+		os.Remove(s.cfg.recordPath())
+		if err := damage(); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		s.connect()
+		if rec := s.cfg.readRecord(); rec == nil || rec.PID != os.Getpid() {
+			t.Errorf("the record is %+v", rec)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // A lock file that cannot be opened is not somebody who takes too long.
 func TestStartLockUnusable(t *testing.T) {
 	s := newSite(t)

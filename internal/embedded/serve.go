@@ -176,6 +176,17 @@ func (s *server) keepToken(token string) {
 	}
 }
 
+// keepRecord puts back the record without which nobody finds this server.
+func (s *server) keepRecord() {
+	if rec := s.cfg.readRecord(); rec != nil && rec.PID == s.record.PID {
+		return
+	}
+	os.Remove(s.cfg.recordPath()) // a directory, perhaps
+	if err := s.cfg.writeRecord(s.record); err != nil {
+		s.log.Error("the record of this server is damaged and cannot be mended", "error", err)
+	}
+}
+
 // ours reports whether the lock that this server holds is still that of the storage directory. When somebody has
 // removed the directory it is not, and what is there now belongs to another server.
 func (s *server) ours() bool {
@@ -212,6 +223,7 @@ func (s *server) wait(ctx context.Context) string {
 			if !s.ours() {
 				return "the storage directory was removed"
 			}
+			s.keepRecord()
 		case <-timer.C:
 			idle := time.Since(time.Unix(0, s.last.Load()))
 			busy := s.requests.Load() > 0 || s.runs.Busy() > 0
