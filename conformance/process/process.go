@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -208,9 +209,12 @@ func (p *Process) Write(data []byte) { p.stdin.add(data) }
 func (p *Process) CloseStdin() { p.stdin.end() }
 
 // CloseStdout closes our end of standard output. When it returns the child can no
-// longer write there: the descriptor of a file lives on while a read of it waits.
+// longer write there: the descriptor of a file lives on while a read of it waits,
+// and in another child that has been forked and not yet executed.
 func (p *Process) CloseStdout() {
 	p.gate.open()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	p.stdout.Close()
 	<-p.outRead
 }
