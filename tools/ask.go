@@ -16,8 +16,8 @@ const askTimeout = 10 * time.Minute
 var (
 	// errCannotAsk: the host cannot show a form, or says so now.
 	errCannotAsk = errors.New("the host cannot ask its user")
-	// errUnanswered: nobody reacted within askTimeout.
-	errUnanswered = errors.New("nobody answered within " + askTimeout.String())
+	// errUnanswered: nobody reacted within host.askFor.
+	errUnanswered = errors.New("nobody answered in time (a form waits ten minutes)")
 	// errAskFailed: the host was asked and answered with an error, or with
 	// something that is no answer.
 	errAskFailed = errors.New("the host could not ask its user")
@@ -44,7 +44,7 @@ func (r *request) asksTogether() bool { return r.call.Revision() >= togetherSinc
 // pass on, errCannotAsk, errUnanswered, errAskFailed, or the end of the call.
 func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[string]protocol.InputResponse, error) {
 	r.call.SetState(r.state)
-	waiting, cancel := context.WithTimeout(ctx, askTimeout)
+	waiting, cancel := context.WithTimeout(ctx, r.askFor)
 	defer cancel()
 	answers, err := r.call.Ask(waiting, forms...)
 	switch {

@@ -150,10 +150,75 @@ func TestAnsweredElsewhere(t *testing.T) {
 			r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
 			var got gatherResult
 			r.structured(&got)
-			if got.EndedBy != endedTerminal {
+			if got.EndedBy != endedTerminal || !strings.Contains(strings.Join(got.Notes, " "), "answered elsewhere meanwhile") {
 				t.Errorf("%s", r.text())
 			}
 		})
+	}
+}
+
+// TestDeletedWhileAsking: a run that is deleted while the form is open is reported
+// as gone, in every era.
+func TestDeletedWhileAsking(t *testing.T) {
+	for _, revision := range eras {
+		t.Run(revision, func(t *testing.T) {
+			api := newFakeAPI(t)
+			run := api.add(wire.StatusRunning)
+			api.ask(run, deployQuestion())
+			s := open(t, Config{Connect: api.connect}, revision, func(map[string]any) map[string]any {
+				api.change(run, "run.archived", func() { run.gone = true })
+				return map[string]any{"action": "accept", "content": map[string]any{"answer": "A"}}
+			})
+			r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
+			var got gatherResult
+			r.structured(&got)
+			if got.EndedBy != endedTerminal || len(got.Runs) != 1 || got.Runs[0].Status != "gone" || got.Runs[0].CreatedAt != stamp(run.Timestamps.CreatedAt) {
+				t.Errorf("%s", r.text())
+			}
+		})
+	}
+}
+
+// TestNobodyReacts: a form that nobody reacts to is given up. In 2026-07-28 no
+// request of ours waits for the person.
+func TestNobodyReacts(t *testing.T) {
+	for _, revision := range []string{rev2506, rev2511} {
+		t.Run(revision, func(t *testing.T) {
+			api := newFakeAPI(t)
+			run := api.add(wire.StatusRunning)
+			api.ask(run, deployQuestion())
+			s := openHost(t, Config{Connect: api.connect}, revision, func(map[string]any) map[string]any { return nil }, func(h *host) {
+				if h.askFor != 10*time.Minute {
+					t.Errorf("a form waits %s", h.askFor)
+				}
+				h.askFor = 50 * time.Millisecond
+			})
+			r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
+			var got gatherResult
+			r.structured(&got)
+			if got.EndedBy != endedDeclined || len(got.WaitingFor) != 1 || !strings.Contains(r.text(), "nobody answered in time") || len(api.bodies) != 0 {
+				t.Errorf("%s", r.text())
+			}
+			if r := s.call(nameInteract, `{"action":"answer","run_id":"`+run.ID+`"}`); !r.failed() || !strings.Contains(r.text(), "nobody answered in time") || len(api.bodies) != 0 {
+				t.Errorf("%s", r.text())
+			}
+		})
+	}
+}
+
+// TestAnswerCannotAsk: where nobody can be asked, an answer without an answer is
+// told the question, its options and the next call.
+func TestAnswerCannotAsk(t *testing.T) {
+	api := newFakeAPI(t)
+	run := api.add(wire.StatusRunning)
+	api.ask(run, wire.Question{ID: "q1", Text: "Publish?", Type: wire.QuestionMultipleChoice, Options: []wire.QuestionOption{
+		{Key: "P", Label: "[P] Publish"}, {Key: "h", Label: "H) Hold"}, {Key: "W", Label: "Wait"}}})
+	r := open(t, Config{Connect: api.connect}, rev2607, nil).call(nameInteract, `{"action":"answer","run_id":"`+run.ID+`"}`)
+	for _, want := range []string{"question_id is required", "> Publish?\n> - P: Publish\n> - h: Hold\n> - W: Wait\n",
+		nameInteract + ` {"action":"answer","answer":{"option":"P"},"question_id":"q1","run_id":"` + run.ID + `"}`} {
+		if !r.failed() || !strings.Contains(r.text(), want) {
+			t.Errorf("no %q in %s", want, r.text())
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *auditParams) run(_ context.Context, r *request) (*reply, error) {
 	case len(out.Entries) == 0:
 		page.Line("Nothing was changed through this server's tools in the last %s.", inWords(out.Minutes))
 	default:
-		page.Line("%d call(s) that changed something in the last %s, newest first:", len(out.Entries), inWords(out.Minutes))
+		page.Line("%d call(s) that changed something, or tried to, in the last %s, newest first:", len(out.Entries), inWords(out.Minutes))
 	}
 	for _, e := range out.Entries {
 		at, _, _ := strings.Cut(strings.TrimSuffix(e.Time, "Z"), ".") // to the second

@@ -111,7 +111,7 @@ func (r *request) decode(ctx context.Context) (operation, json.RawMessage, error
 		chosen, askErr := r.askMissing(ctx, rule.Missing, arguments)
 		switch {
 		case errors.Is(askErr, errNoCandidates):
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("%w, and there is nothing that the person could choose from.%s", err, r.schemaHint())
 		case askErr != nil:
 			return nil, nil, askErr
 		}

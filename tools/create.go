@@ -54,6 +54,7 @@ type creation struct {
 	record  *keyRecord        // nil without a request_key
 	out     createResult
 	runs    []*wire.Run
+	reused  int // runs of an earlier call
 	notes   []string
 }
 
@@ -104,6 +105,7 @@ func (c *creation) one(ctx context.Context, i int) error {
 			return fmt.Errorf("run %s of the first call with this request_key: %w", earlier.RunID, err)
 		}
 		c.out.Repeated = true
+		c.reused++
 		start = earlier.Start
 	} else {
 		if run, err = c.create(ctx, spec); err != nil {
@@ -209,8 +211,8 @@ func (c *creation) reply() *reply {
 	}
 	if len(c.out.Runs) > 0 || c.out.Failed == nil {
 		verb := "created"
-		if c.out.Repeated {
-			verb = "found of the first call with this request_key (or created now)"
+		if c.reused > 0 {
+			verb = fmt.Sprintf("in all, %d of them created by an earlier call with this request_key", c.reused)
 		}
 		page.Line("%d Fabro run(s) %s, start requested for %d.", len(c.out.Runs), verb, started)
 	}

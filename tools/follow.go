@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
 
 	"fabro-mcp/fabroapi"
@@ -50,6 +51,16 @@ type followed struct {
 	marked bool       // something happened since the last look
 	alive  bool       // the stream is being followed
 	stage  string     // the stage that started last, "" when it has ended
+}
+
+// bareRun stands for a run of which only the id is known, which tells when it was
+// created.
+func bareRun(id string) *wire.Run {
+	run := &wire.Run{ID: id}
+	if parsed, err := ulid.ParseStrict(id); err == nil {
+		run.Timestamps.CreatedAt = ulid.Time(parsed.Time())
+	}
+	return run
 }
 
 // newFollower follows runs of which a state is known already.
@@ -198,6 +209,17 @@ func (f *follower) look(ctx context.Context, poll time.Duration, all bool) {
 		})
 	}
 	group.Wait() // the functions return no error
+}
+
+// lookAnew reads runs of which only the id is known. One that is gone is no error.
+func (f *follower) lookAnew(ctx context.Context) error {
+	f.look(ctx, 0, true)
+	for _, w := range f.runs {
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return ctx.Err()
 }
 
 // read looks at one run, and at its questions when it waits for a person.

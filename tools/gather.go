@@ -95,27 +95,26 @@ func (p *gatherParams) run(ctx context.Context, r *request) (*reply, error) {
 
 // find resolves the runs, or takes up those of the earlier rounds.
 func (g *gathering) find(ctx context.Context, client *fabroapi.Client) error {
-	selectors := g.p.RunIDs.Value
+	var runs []*wire.Run
 	if g.state != nil {
-		selectors = g.state.Runs
-	} else {
-		g.state = &gatherState{Started: g.began}
-	}
-	runs, err := resolve(ctx, client, selectors)
-	if err != nil {
-		return err
-	}
-	g.state.Runs = nil
-	distinct := map[string]*wire.Run{}
-	var unique []*wire.Run
-	for _, run := range runs {
-		g.state.Runs = append(g.state.Runs, run.ID)
-		if distinct[run.ID] == nil {
-			distinct[run.ID] = run
-			unique = append(unique, run)
+		for _, id := range g.state.Runs {
+			runs = append(runs, bareRun(id))
 		}
+		g.f = newFollower(client, distinct(runs), g.r.now)
+		if err := g.f.lookAnew(ctx); err != nil {
+			return err
+		}
+	} else {
+		var err error
+		if runs, err = resolve(ctx, client, g.p.RunIDs.Value); err != nil {
+			return err
+		}
+		g.state = &gatherState{Started: g.began}
+		for _, run := range runs {
+			g.state.Runs = append(g.state.Runs, run.ID)
+		}
+		g.f = newFollower(client, distinct(runs), g.r.now)
 	}
-	g.f = newFollower(client, unique, g.r.now)
 	byID := map[string]*followed{}
 	for _, w := range g.f.runs {
 		byID[w.id] = w
@@ -159,7 +158,10 @@ func (g *gathering) wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 		g.tellTrouble()
-		if g.endedBy = g.ended(); g.endedBy != "" {
+		if ended := g.ended(); ended != "" {
+			g.endedBy = ended
+		}
+		if g.endedBy != "" { // or the person declined what this round brought
 			return nil
 		}
 		if asked, err := g.askOpen(ctx); err != nil {
@@ -354,9 +356,13 @@ func gatherHeadline(out *gatherResult, ended, all int, capped bool) string {
 		if capped {
 			s += ": this server caps one call (--max-wait)"
 		}
-		s += ". Call " + nameGather + " again to go on waiting."
+		if len(out.WaitingFor) > 0 {
+			s += fmt.Sprintf(", and %d question(s) wait for a person, see below. Call %s again to go on waiting.", len(out.WaitingFor), nameGather)
+		} else {
+			s += ". Call " + nameGather + " again to go on waiting."
+		}
 	case endedDeclined:
-		s += " The person did not answer; nothing was answered for them."
+		s += " The person did not answer (see the notes); nothing was answered for them."
 	case endedInputClosed:
 		s += " The host is going away; the runs go on."
 	}
@@ -371,9 +377,14 @@ func (g *gathering) noteAnswer(w *followed, q *wire.Question, answer wire.Submit
 	case err == nil:
 		g.notes = append(g.notes, fmt.Sprintf("the person answered question %s of %s: %s", q.ID, w.id, answerText(q, answer)))
 	case isConflict(err) || isGone(err):
-		g.notes = append(g.notes, fmt.Sprintf("question %s of %s was answered elsewhere meanwhile", q.ID, w.id))
+		g.noteElsewhere(q.ID, w.id)
 	}
 	w.set(func() { w.marked = true })
+}
+
+// noteElsewhere keeps for the result that an answer came too late.
+func (g *gathering) noteElsewhere(question, run string) {
+	g.notes = append(g.notes, fmt.Sprintf("question %s of %s was answered elsewhere meanwhile, or its time ran out; the answer given here was not used", question, run))
 }
 
 // answerText shows an answer in a line.
@@ -381,7 +392,7 @@ func answerText(q *wire.Question, a wire.SubmitAnswer) string {
 	label := func(key string) string {
 		for _, o := range q.Options {
 			if o.Key == key && o.Label != key {
-				return key + " (" + plain.Line(o.Label, 60) + ")"
+				return key + " (" + plain.Line(bareLabel(key, o.Label), 60) + ")"
 			}
 		}
 		return key

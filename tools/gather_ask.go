@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/protocol"
@@ -39,13 +41,16 @@ func (g *gathering) takeAnswers(ctx context.Context) error {
 	if len(g.state.Asked) == 0 {
 		return nil
 	}
-	asked := g.state.Asked
-	g.f.look(ctx, 0, true)
+	asked := maps.Clone(g.state.Asked)
 	var open []openQuestion
 	for _, o := range questionsOf(g.f.runs) {
 		if asked[o.q.ID] == o.w.id {
 			open = append(open, o)
+			delete(asked, o.q.ID)
 		}
+	}
+	for _, question := range slices.Sorted(maps.Keys(asked)) {
+		g.noteElsewhere(question, asked[question])
 	}
 	if len(open) == 0 {
 		g.state.Asked = nil
@@ -118,7 +123,8 @@ func (g *gathering) put(ctx context.Context, open []openQuestion) error {
 	}
 	for _, o := range open {
 		answer := answers[o.q.ID].Elicit
-		if answer == nil || answer.Action != "accept" {
+		if answer == nil || answer.Action != protocol.ActionAccept {
+			g.notes = append(g.notes, notAnswered(o.q.ID, o.w.id, answer))
 			g.endedBy = endedDeclined
 			continue
 		}
@@ -127,6 +133,15 @@ func (g *gathering) put(ctx context.Context, open []openQuestion) error {
 		}
 	}
 	return nil
+}
+
+// notAnswered says how a person did not answer.
+func notAnswered(question, run string, answer *protocol.ElicitAnswer) string {
+	how := "dismissed"
+	if answer != nil && answer.Action == protocol.ActionDecline {
+		how = "declined to answer"
+	}
+	return fmt.Sprintf("the person %s question %s of %s; it is still open", how, question, run)
 }
 
 // submit passes one answer on.

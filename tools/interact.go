@@ -34,7 +34,7 @@ var actionDone = map[string]string{
 
 func (p *interactParams) run(ctx context.Context, r *request) (*reply, error) {
 	if err := p.missing(); err != nil && !r.canAsk() {
-		return nil, fmt.Errorf("%w.%s", err, r.schemaHint())
+		return nil, p.explainMissing(ctx, r, err)
 	}
 	client, run, err := r.resolveOne(ctx, p.RunID)
 	if err != nil {
@@ -143,9 +143,20 @@ func (p *interactParams) answer(ctx context.Context, r *request, client *fabroap
 	}
 	text := fmt.Sprintf("Answered question %s of %s: %s.", p.QuestionID, run.ID, answerText(&wire.Question{}, answer))
 	if r.offers(nameGather) {
-		text += fmt.Sprintf(` Wait for the run: %s {"run_ids":["%s"]}`, nameGather, run.ID)
+		text += fmt.Sprintf(` Wait for the run: %s {"run_ids":["%s"],"until":"attention"}`, nameGather, run.ID)
 	}
 	return p.reply(run, text, map[string]any{"question_id": p.QuestionID, "submitted": true}), nil
+}
+
+// explainMissing is the error of an answer without a question or an answer, where
+// nobody can be asked for it: with the questions of the run, where it can be read.
+func (p *interactParams) explainMissing(ctx context.Context, r *request, rule error) error {
+	rule = fmt.Errorf("%w.%s", rule, r.schemaHint())
+	client, run, err := r.resolveOne(ctx, p.RunID)
+	if err != nil {
+		return rule
+	}
+	return p.withQuestions(ctx, r, client, run, rule)
 }
 
 // explainRefusal adds the question as it is to an answer that does not fit it.
@@ -153,6 +164,11 @@ func (p *interactParams) explainRefusal(ctx context.Context, r *request, client 
 	if !isRefusal(err) {
 		return err
 	}
+	return p.withQuestions(ctx, r, client, run, err)
+}
+
+// withQuestions adds the open questions of a run to an error.
+func (p *interactParams) withQuestions(ctx context.Context, r *request, client *fabroapi.Client, run *wire.Run, err error) error {
 	questions, listErr := client.Questions(ctx, run.ID)
 	if listErr != nil {
 		return err
@@ -228,7 +244,7 @@ func (r *request) askAnswer(ctx context.Context, run *wire.Run, q *wire.Question
 		return none, err
 	}
 	answer := answers[q.ID].Elicit
-	if answer == nil || answer.Action != "accept" {
+	if answer == nil || answer.Action != protocol.ActionAccept {
 		return none, fmt.Errorf("the person did not answer question %s; nothing was answered, the run still waits", q.ID)
 	}
 	return formAnswerOf(q, answer.Content)

@@ -63,7 +63,7 @@ func (r *request) chooseFor(ctx context.Context, key, what, message string, cand
 		return "", err
 	}
 	answer := answers[key].Elicit
-	if answer == nil || answer.Action != "accept" {
+	if answer == nil || answer.Action != protocol.ActionAccept {
 		return "", &errNotChosen{what}
 	}
 	chosen, _ := answer.Content["choice"].(string)

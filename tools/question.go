@@ -92,6 +92,20 @@ func (h *host) waiting(runID string, q *wire.Question) waitingFor {
 	return w
 }
 
+// bareLabel is a label without a key in front that is shown beside it anyway:
+// "[P] Publish", "P) Publish" and "P - Publish" are all "Publish". Forms show labels
+// as they are.
+func bareLabel(key, label string) string {
+	for _, prefix := range []string{"[" + key + "]", key + ")", key + " - "} {
+		if len(label) > len(prefix) && strings.EqualFold(label[:len(prefix)], prefix) {
+			if bare := strings.TrimSpace(label[len(prefix):]); bare != "" {
+				return bare
+			}
+		}
+	}
+	return label
+}
+
 // exampleAnswer has the shape that the question takes.
 func exampleAnswer(q *wire.Question) any {
 	choices := options(q)
@@ -118,7 +132,7 @@ func (h *host) pageQuestion(p *plain.Page, w *waitingFor) {
 	var b strings.Builder
 	b.WriteString(w.Question)
 	for _, o := range w.Options {
-		fmt.Fprintf(&b, "\n- %s: %s", plain.Line(o.Key, 80), o.Label)
+		fmt.Fprintf(&b, "\n- %s: %s", plain.Line(o.Key, 80), bareLabel(o.Key, o.Label))
 		if o.Description != nil && *o.Description != "" {
 			fmt.Fprintf(&b, " (%s)", *o.Description)
 		}

@@ -168,8 +168,15 @@ func TestArgumentRules(t *testing.T) {
 		{namePair, `{"action":"transcript","run_id":"x","pair_id":"` + ulid + `","limit":1001}`, `limit must be <= 1000, got 1001`},
 	}
 	s := open(t, Config{Connect: nowhere(t)}, rev2607, nil)
+	// An answer that lacks something is refused with the run's questions, where the
+	// run can be read: here it cannot.
+	offline := open(t, Config{Connect: func(context.Context) (*fabroapi.Client, error) { return nil, errors.New("nowhere") }}, rev2607, nil)
 	for _, rule := range rules {
 		t.Run(rule.tool+" "+rule.want, func(t *testing.T) {
+			s := s
+			if strings.HasSuffix(rule.want, "is required for action answer") {
+				s = offline
+			}
 			r := s.call(rule.tool, rule.arguments)
 			if !r.failed() || !strings.Contains(r.text(), rule.want) {
 				t.Errorf("%s\nsays %q\nwant %q", rule.arguments, r.text(), rule.want)

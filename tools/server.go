@@ -68,6 +68,7 @@ type host struct {
 	hints   offsetHints
 	log     *slog.Logger
 	now     func() time.Time
+	askFor  time.Duration // how long a form waits for a person
 }
 
 // NewServer makes the MCP server of Fabro. It contacts nothing and reads no file.
@@ -87,7 +88,7 @@ func newHost(cfg Config) (*host, error) {
 	if cfg.Version == "" {
 		cfg.Version = "dev"
 	}
-	h := &host{cfg: cfg, log: cfg.Logger, now: time.Now, offered: map[string]bool{}}
+	h := &host{cfg: cfg, log: cfg.Logger, now: time.Now, askFor: askTimeout, offered: map[string]bool{}}
 	var err error
 	if h.tools, err = selectTools(cfg); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type session struct {
 	revision string
 	caps     map[string]any
 	// answer fills in a form; nil refuses to be asked. It returns the result of
-	// elicitation/create.
+	// elicitation/create; without one the form stays open.
 	answer func(params map[string]any) map[string]any
 
 	mu      sync.Mutex // protects the fields below
@@ -119,7 +119,9 @@ func (s *session) read() {
 				s.write(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": -32601, "message": "no"}})
 				continue
 			}
-			go s.write(map[string]any{"jsonrpc": "2.0", "id": id, "result": s.answer(params)})
+			if result := s.answer(params); result != nil {
+				go s.write(map[string]any{"jsonrpc": "2.0", "id": id, "result": result})
+			}
 		case isCall:
 			s.mu.Lock()
 			s.notes = append(s.notes, m)

@@ -216,6 +216,9 @@ func (h *host) nextStep(run *wire.Run) string {
 	case wire.StatusPending:
 		return interact("approve", "Waits for approval. Approve (or deny) it")
 	case wire.StatusBlocked:
+		if control := run.Lifecycle.PendingControl; control != nil && *control == wire.ControlCancel {
+			return "" // nobody has to answer any more
+		}
 		if step := interact("get_questions", "Waits for a person's answer. Read the question"); step != "" {
 			return step
 		}
@@ -224,7 +227,7 @@ func (h *host) nextStep(run *wire.Run) string {
 		return "Paused: somebody has to unpause it."
 	case wire.StatusRunnable, wire.StatusStarting, wire.StatusRunning:
 		if h.offers(nameGather) {
-			return fmt.Sprintf(`Wait for it: %s {"run_ids":["%s"]}`, nameGather, run.ID)
+			return fmt.Sprintf(`Wait for it: %s {"run_ids":["%s"],"until":"attention"}`, nameGather, run.ID)
 		}
 	case wire.StatusSucceeded:
 		return "Done. State: " + runURI(run.ID, "state")

@@ -185,19 +185,12 @@ func (t *gatherTasks) open(ctx context.Context, id string) (*taskView, *storedTa
 // look reads the runs of a task.
 func (t *gatherTasks) look(ctx context.Context, view *taskView, client *fabroapi.Client) error {
 	var runs []*wire.Run
-	seen := map[string]bool{}
 	for _, id := range view.spec.Runs {
-		if !seen[id] {
-			seen[id] = true
-			runs = append(runs, &wire.Run{ID: id})
-		}
+		runs = append(runs, bareRun(id))
 	}
-	view.f = newFollower(client, runs, t.host.now)
-	view.f.look(ctx, 0, true)
-	for _, w := range view.f.runs {
-		if w.err != nil {
-			return w.err
-		}
+	view.f = newFollower(client, distinct(runs), t.host.now)
+	if err := view.f.lookAnew(ctx); err != nil {
+		return err
 	}
 	for _, w := range view.f.runs {
 		if !w.ended() {
@@ -273,14 +266,15 @@ func (t *gatherTasks) UpdateTask(ctx context.Context, id string, responses map[s
 		return err
 	}
 	r := &request{host: t.host, tool: t.host.spec(nameGather), call: &protocol.ToolCall{Name: nameGather, Exchange: x}}
+	var declined []string
 	for _, o := range questionsOf(view.f.runs) {
 		response, given := responses[o.q.ID]
 		if !given || response.Elicit == nil {
 			continue
 		}
-		if response.Elicit.Action != "accept" {
-			_, err := t.complete(view, endedDeclined, nil)
-			return err
+		if response.Elicit.Action != protocol.ActionAccept {
+			declined = append(declined, notAnswered(o.q.ID, o.w.id, response.Elicit))
+			continue
 		}
 		answer, err := formAnswerOf(&o.q, response.Elicit.Content)
 		if err != nil {
@@ -290,6 +284,11 @@ func (t *gatherTasks) UpdateTask(ctx context.Context, id string, responses map[s
 		if err != nil && !isConflict(err) && !isGone(err) {
 			return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("question %s: %s", o.q.ID, t.host.sentence(err))}
 		}
+		o.w.answered[o.q.ID] = true
+	}
+	if declined != nil {
+		_, err := t.complete(view, endedDeclined, declined)
+		return err
 	}
 	return nil
 }

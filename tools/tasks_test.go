@@ -98,6 +98,29 @@ func TestTaskDeclined(t *testing.T) {
 	}
 }
 
+// TestTaskPartlyDeclined: what was answered in the same update goes to its run,
+// whatever the order.
+func TestTaskPartlyDeclined(t *testing.T) {
+	api := newFakeAPI(t)
+	one, two := api.add(wire.StatusRunning), api.add(wire.StatusRunning)
+	api.ask(one, wire.Question{ID: "q1", Text: "First?", Type: wire.QuestionYesNo})
+	api.ask(two, wire.Question{ID: "q2", Text: "Second?", Type: wire.QuestionYesNo})
+	s := open(t, Config{Connect: api.connect}, rev2607, accept(nil)).withTasks()
+	id := s.startTask(`{"run_ids":["` + one.ID + `","` + two.ID + `"]}`)
+	s.request("tasks/update", map[string]any{"taskId": id, "inputResponses": map[string]any{
+		"q1": map[string]any{"action": "decline"}, "q2": map[string]any{"action": "accept", "content": map[string]any{"answer": true}},
+	}})
+	result, _ := s.task(id)["result"].(map[string]any)
+	got, _ := result["structuredContent"].(map[string]any)
+	notes, _ := got["notes"].([]any)
+	if got["ended_by"] != endedDeclined || len(notes) != 1 || !strings.Contains(notes[0].(string), "declined to answer question q1") {
+		t.Errorf("%v", got)
+	}
+	if sent := api.bodies["POST /api/v1/runs/"+two.ID+"/questions/q2/answer"]; len(sent) != 1 || len(api.bodies) != 1 {
+		t.Errorf("sent %v", api.bodies)
+	}
+}
+
 func TestTaskCancelled(t *testing.T) {
 	api := newFakeAPI(t)
 	run := api.add(wire.StatusRunning)

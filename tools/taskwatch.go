@@ -42,7 +42,7 @@ func (t *gatherTasks) watch(id string, spec *taskSpec, client *fabroapi.Client) 
 func (t *gatherTasks) announce(ctx context.Context, id string, spec *taskSpec, client *fabroapi.Client) {
 	runs := make([]*wire.Run, 0, len(spec.Runs))
 	for _, run := range spec.Runs {
-		runs = append(runs, &wire.Run{ID: run})
+		runs = append(runs, bareRun(run))
 	}
 	f := newFollower(client, distinct(runs), t.host.now)
 	f.start(ctx)
