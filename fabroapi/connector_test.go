@@ -424,3 +424,31 @@ func TestConnectionsAreReused(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 }
+
+// A start that failed is tried again by the next call, which finds what has been
+// mended meanwhile.
+func TestFailedStartIsTriedAgain(t *testing.T) {
+	socket := socketPath(t)
+	stop := serveUnix(t, socket, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, sampleRun()) }))
+	defer stop()
+	starts := 0
+	connector := &fabroapi.Connector{StorageDir: t.TempDir(),
+		Env: fabroapi.Environment{Getenv: func(name string) string { return map[string]string{"FABRO_HOME": "/none"}[name] }},
+		StartEmbedded: func(context.Context, string) (string, string, error) {
+			if starts++; starts == 1 {
+				return "", "", errors.New("no room on the disk")
+			}
+			return socket, "token", nil
+		}}
+	defer connector.Close()
+	if _, err := connector.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "no room on the disk") {
+		t.Fatalf("the first start: %v", err)
+	}
+	client, err := connector.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.GetRun(t.Context(), runID); err != nil || starts != 2 {
+		t.Errorf("%d starts, %v", starts, err)
+	}
+}

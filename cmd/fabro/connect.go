@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -89,6 +90,11 @@ func (f toolFlags) config(log *slog.Logger) (tools.Config, error) {
 	agent, err := env.AgentCommand()
 	if err != nil {
 		return tools.Config{}, usage{err}
+	}
+	for _, root := range f.Root {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			return tools.Config{}, usage{fmt.Errorf("--root %s: there is no such directory, so everything would be refused", root)}
+		}
 	}
 	return tools.Config{
 		Connect:      f.connector(log).Connect,
