@@ -359,7 +359,8 @@ func TestKillLeftovers(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKillLeftovers$")
-	cmd.Env = append(os.Environ(), "ENGINE_TEST_VICTIM="+dir)
+	// The victim is killed and clears nothing up: its files go where ours do.
+	cmd.Env = append(os.Environ(), "ENGINE_TEST_VICTIM="+dir, "TMPDIR="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
