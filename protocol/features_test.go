@@ -120,6 +120,28 @@ func TestContentFitsRevision(t *testing.T) {
 	}
 }
 
+// TestQuestionsAboutARevision: what an Exchange says of its peer.
+func TestQuestionsAboutARevision(t *testing.T) {
+	s := plainServer(protocol.Tool{Name: "which", InputSchema: anyObject, Call: func(_ context.Context, c *protocol.ToolCall) (*protocol.ToolResult, error) {
+		return &protocol.ToolResult{Content: []protocol.Content{protocol.Text(fmt.Sprintf("together %t, lists %t", c.AsksTogether(), c.FormsHoldLists()))}}, nil
+	}})
+	got := map[string]any{}
+	for _, version := range allVersions {
+		result := resultOf(t, speak(connect(t, s), version, `{}`)("tools/call", `"name":"which"`))
+		got[version] = result["content"].([]any)[0].(map[string]any)["text"]
+	}
+	want := map[string]any{
+		"2024-11-05": "together false, lists false",
+		"2025-03-26": "together false, lists false",
+		"2025-06-18": "together false, lists false",
+		"2025-11-25": "together false, lists true",
+		"2026-07-28": "together true, lists true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestStructuredContent(t *testing.T) {
 	for _, version := range allVersions {
 		do := speak(connect(t, newFullServer().Server), version, `{}`)

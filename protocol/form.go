@@ -14,7 +14,7 @@ func formSchema(text json.RawMessage, rev *revision) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rev.has(featElicitationModes) {
+	if rev.has(featRichForms) {
 		return raw, nil
 	}
 	if !isObject(raw) {
@@ -116,7 +116,7 @@ func choices(property []byte) (values, names []string) {
 // shape that the form's own schema asks for.
 func unformed(text json.RawMessage, response json.RawMessage, rev *revision) json.RawMessage {
 	content := field(response, "content")
-	if rev.has(featElicitationModes) || !isObject(content) {
+	if rev.has(featRichForms) || !isObject(content) {
 		return response
 	}
 	properties := field(trimSpace(text), "properties")

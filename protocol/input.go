@@ -117,6 +117,16 @@ func (x *Exchange) Require(kind InputKind) error {
 	return &Error{Code: CodeMissingCapability, Message: "This request needs a client capability that was not declared", Data: map[string]any{"requiredCapabilities": needs}}
 }
 
+// AsksTogether reports whether the peer takes several questions in one go: those
+// of one Ask travel in one input_required result (page basic/patterns/mrtr of the
+// specification). From other peers Ask gets one answer after another.
+func (x *Exchange) AsksTogether() bool { return x.request.rev.has(featInputRequired) }
+
+// FormsHoldLists reports whether a form may hold a list of choices (page
+// client/elicitation of the specification, the requested schema). For other peers
+// Ask makes a line of text of it; a handler that has something better asks first.
+func (x *Exchange) FormsHoldLists() bool { return x.request.rev.has(featRichForms) }
+
 func (x *Exchange) checkQuestions(requests []InputRequest) error {
 	if len(requests) == 0 {
 		return errors.New("protocol: Ask without a question")

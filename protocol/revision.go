@@ -7,8 +7,8 @@ import (
 )
 
 // A feature is something that some revisions have and others have not. A method,
-// a member of a result, a capability asks its revision for one; nothing in this
-// package compares the names of revisions.
+// a member of a result, a capability asks its revision for one, and a handler asks
+// its Exchange; nothing outside this file knows the name of a revision.
 type feature uint64
 
 const (
@@ -29,7 +29,8 @@ const (
 	featLastModified     // annotations.lastModified
 	featContentMeta      // _meta on content blocks and resource contents
 	featElicitation      // elicitation/create
-	featElicitationModes // form and URL mode; richer forms with defaults and titled choices
+	featElicitationModes // form and URL mode
+	featRichForms        // forms with lists of choices, titles of choices and defaults of every type
 	featElicitationID    // URL mode carries an elicitationId
 	featSamplingTools    // tools in sampling requests
 	featIcons            // icons; description and websiteUrl of an implementation
@@ -57,7 +58,8 @@ const (
 	features2025_03_26 = features2024_11_05 | featBatch | featCompletions | featToolAnnotations | featAudio | featProgressMessage
 	features2025_06_18 = features2025_03_26&^featBatch | featTitles | featStructured | featResourceLinks | featLastModified |
 		featContentMeta | featElicitation
-	features2025_11_25 = features2025_06_18 | featElicitationModes | featElicitationID | featSamplingTools | featIcons | featCoreTasks
+	features2025_11_25 = features2025_06_18 | featElicitationModes | featRichForms | featElicitationID | featSamplingTools |
+		featIcons | featCoreTasks
 	features2026_07_28 = features2025_11_25&^(featHandshake|featElicitationID|featCoreTasks) | featPerRequest | featExtensions |
 		featAnyStructured | featResultType | featCacheHints | featInputRequired | featListen
 )

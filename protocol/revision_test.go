@@ -1,11 +1,14 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,24 +115,38 @@ func TestPagesAreTrue(t *testing.T) {
 	}
 }
 
-// TestRevisionsAreNamedOnce: outside the table no code knows the name of a revision.
+// comparesRevision finds the revision of a request beside a comparison.
+var comparesRevision = regexp.MustCompile(`\bRevision\(\) *(<|>|==|!=)|(<|>|<=|>=|==|!=) *[\w.]+\.Revision\(\)`)
+
+// TestRevisionsAreNamedOnce: outside the table no code knows the name of a
+// revision, or compares it; what is built on this package asks an Exchange.
 func TestRevisionsAreNamedOnce(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if file == "revision.go" || strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(file)
+	seen := map[string]int{}
+	for _, room := range []string{".", "../tools", "../cmd/fabro"} {
+		err := filepath.WalkDir(room, func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || file == "revision.go" || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			seen[room]++
+			source, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, r := range revisions {
+				if bytes.Contains(source, []byte(`"`+r.name+`"`)) || bytes.Contains(source, []byte("`"+r.name+"`")) {
+					t.Errorf("%s knows %s: make what it is about a feature of the table in protocol/revision.go", file, r.name)
+				}
+			}
+			if found := comparesRevision.Find(source); found != nil {
+				t.Errorf("%s compares revisions (%s): let the Exchange answer what it wants to know", file, found)
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range revisions {
-			if strings.Contains(string(source), `"`+r.name+`"`) {
-				t.Errorf("%s knows %s", file, r.name)
-			}
+		if seen[room] == 0 {
+			t.Errorf("no source in %s", room)
 		}
 	}
 }

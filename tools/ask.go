@@ -33,13 +33,6 @@ func (p *pendingAsk) Unwrap() error { return p.err }
 // canAsk reports whether this call may put a form to a person.
 func (r *request) canAsk() bool { return r.call.CanAsk(protocol.InputForm) }
 
-// togetherSince is the first revision that takes several questions at once, in one
-// input_required; before it is one request after another.
-const togetherSince = "2026-07-28"
-
-// asksTogether reports whether the peer takes several questions at once.
-func (r *request) asksTogether() bool { return r.call.Revision() >= togetherSince }
-
 // ask puts forms to the person. The error is a *pendingAsk that the caller must
 // pass on, errCannotAsk, errUnanswered, errAskFailed, or the end of the call.
 func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[string]protocol.InputResponse, error) {
@@ -58,7 +51,7 @@ func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[
 		return nil, errUnanswered
 	case errors.Is(err, protocol.ErrInputClosed):
 		return nil, protocol.ErrInputClosed
-	case !r.asksTogether():
+	case !r.call.AsksTogether():
 		return nil, fmt.Errorf("%w: %w", errAskFailed, err)
 	}
 	return nil, &pendingAsk{err}

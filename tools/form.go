@@ -21,9 +21,6 @@ const (
 	formOption = "option_"
 )
 
-// multiSelectSince is the first revision whose forms may hold a list of choices.
-const multiSelectSince = "2025-11-25"
-
 // formProperty is one field of a form, in the shape of 2025-11-25.
 type formProperty struct {
 	Type        string       `json:"type"`
@@ -52,9 +49,9 @@ type formSchema struct {
 
 func (s formSchema) raw() (json.RawMessage, error) { return json.Marshal(s) }
 
-// questionForm shows a question of a run as a form for the host of the given
-// revision.
-func questionForm(run *wire.Run, q *wire.Question, revision string) (protocol.ElicitForm, error) {
+// questionForm shows a question of a run as a form. lists tells whether the host's
+// forms may hold a list of choices; without, each option is a yes or no of its own.
+func questionForm(run *wire.Run, q *wire.Question, lists bool) (protocol.ElicitForm, error) {
 	schema := formSchema{Type: "object", Properties: map[string]formProperty{}, Required: []string{formAnswer}}
 	choices := options(q)
 	if q.Type == wire.QuestionMultipleChoice && len(choices) == 0 {
@@ -70,7 +67,7 @@ func questionForm(run *wire.Run, q *wire.Question, revision string) (protocol.El
 		answer.Type = "string"
 		answer.OneOf = formChoices(choices)
 	case wire.QuestionMultiSelect:
-		if revision < multiSelectSince {
+		if !lists {
 			schema.Required = nil
 			for i, o := range choices {
 				property := formProperty{Type: "boolean", Title: plain.Line(o.Label, maxOptionText)}

@@ -74,7 +74,7 @@ func (g *gathering) askOpen(ctx context.Context) (bool, error) {
 	if len(open) == 0 {
 		return false, nil
 	}
-	if !g.r.asksTogether() {
+	if !g.r.call.AsksTogether() {
 		open = open[:1]
 	}
 	return true, g.put(ctx, open)
@@ -85,7 +85,7 @@ func (g *gathering) put(ctx context.Context, open []openQuestion) error {
 	forms := make([]protocol.InputRequest, 0, len(open))
 	asked := map[string]string{}
 	for _, o := range open {
-		form, err := questionForm(o.w.run, &o.q, g.r.call.Revision())
+		form, err := questionForm(o.w.run, &o.q, g.r.call.FormsHoldLists())
 		if err != nil {
 			g.notes = append(g.notes, err.Error())
 			g.skip[o.q.ID] = true

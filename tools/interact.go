@@ -230,7 +230,7 @@ func (p *interactParams) chooseQuestion(ctx context.Context, r *request, client 
 // askAnswer shows one question to the person.
 func (r *request) askAnswer(ctx context.Context, run *wire.Run, q *wire.Question) (wire.SubmitAnswer, error) {
 	var none wire.SubmitAnswer
-	form, err := questionForm(run, q, r.call.Revision())
+	form, err := questionForm(run, q, r.call.FormsHoldLists())
 	if err != nil {
 		return none, err
 	}

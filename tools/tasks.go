@@ -138,7 +138,7 @@ func (t *gatherTasks) GetTask(ctx context.Context, id string, x *protocol.Exchan
 		task := view.task(protocol.TaskInputRequired)
 		task.StatusMessage = statusLine(view.f.runs)
 		for _, o := range open {
-			form, err := questionForm(o.w.run, &o.q, x.Revision())
+			form, err := questionForm(o.w.run, &o.q, x.FormsHoldLists())
 			if err != nil {
 				continue
 			}
