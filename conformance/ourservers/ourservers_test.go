@@ -105,7 +105,7 @@ func play(t *testing.T, cfg runner.Config, suites []string) *report.Report {
 		count[c.Outcome]++
 		for _, f := range c.Findings {
 			if f.Severity != report.Note {
-				t.Errorf("%s: %s %s: %s\n%s\n%s%s", c.ID(), f.Severity, f.Rule, f.Message, f.StepText, f.Diff, exchange(f.Wire))
+				t.Errorf("%s: %s %s: %s\n%s\n%v%s", c.ID(), f.Severity, f.Rule, f.Message, f.StepText, f.Differences, exchange(f.Wire))
 			}
 		}
 	}

@@ -148,12 +148,24 @@ func headline(c *Case) string {
 	for _, f := range c.Findings {
 		if f.Severity == Failure {
 			if f.Rule != "" {
-				return f.Rule + ": " + f.Message
+				return f.Rule + ": " + f.sentence()
 			}
-			return f.Message
+			return f.sentence()
 		}
 	}
 	return c.Title
+}
+
+// sentence is the message with the first difference, for where there is one line.
+func (f *Finding) sentence() string {
+	switch n := len(f.Differences); n {
+	case 0:
+		return f.Message
+	case 1:
+		return f.Message + "; " + f.Differences[0].String()
+	default:
+		return fmt.Sprintf("%s; %s; and %d more differences", f.Message, f.Differences[0], n-1)
+	}
 }
 
 func findingsText(c *Case) string {
@@ -195,8 +207,11 @@ func WriteTAP(w io.Writer, r *Report) error {
 		for _, f := range c.Findings {
 			b.WriteString("  ---\n")
 			fmt.Fprintf(&b, "  severity: %s\n  rule: %q\n  level: %q\n  message: %q\n  at: %q\n", f.Severity, f.Rule, f.Level, f.Message, f.Step)
-			if f.Diff != "" {
-				b.WriteString("  diff: |\n" + indent(f.Diff, "    "))
+			for i, d := range f.Differences {
+				if i == 0 {
+					b.WriteString("  differences:\n")
+				}
+				fmt.Fprintf(&b, "    - path: %q\n      expected: %q\n      got: %q\n", d.Place(), d.Expected, d.Got)
 			}
 			b.WriteString("  ...\n")
 		}
@@ -212,10 +227,6 @@ func WriteTAP(w io.Writer, r *Report) error {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func indent(s, prefix string) string {
-	return prefix + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n"+prefix) + "\n"
-}
 
 // WriteSARIF writes SARIF 2.1.0: one result a finding, placed in the transcript.
 func WriteSARIF(w io.Writer, r *Report) error {
@@ -259,7 +270,7 @@ func WriteSARIF(w io.Writer, r *Report) error {
 				fmt.Sscanf(rest, "%d:%d", &line, &column)
 			}
 			one := result{
-				RuleID: id, Level: levels[f.Severity], Message: text{c.ID() + ": " + f.Message},
+				RuleID: id, Level: levels[f.Severity], Message: text{c.ID() + ": " + f.sentence()},
 				Locations: []any{map[string]any{"physicalLocation": map[string]any{
 					"artifactLocation": map[string]string{"uri": filepath.ToSlash(c.Path)},
 					"region":           map[string]int{"startLine": line, "startColumn": column},

@@ -5,6 +5,8 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -46,8 +48,24 @@ type Finding struct {
 	Revision string   `json:"revision,omitempty"`    // the revision in force for what was judged
 	Step     string   `json:"step,omitempty"`        // file:line:column of the step, if one looked
 	StepText string   `json:"step_text,omitempty"`
-	Diff     string   `json:"diff,omitempty"`
-	Wire     []Event  `json:"wire,omitempty"` // the exchange around it
+
+	Differences []Difference `json:"differences,omitempty"` // where what came is not what was expected
+	Wire        []Event      `json:"wire,omitempty"`        // the exchange around it
+}
+
+// Difference is one place of a message that is not as expected. Both sides are
+// JSON, or a phrase where no single value was expected; "nothing" is absence.
+type Difference struct {
+	Path     string `json:"path"` // such as result.tools[0].name; "" is the whole message
+	Expected string `json:"expected"`
+	Got      string `json:"got"`
+}
+
+// Place is the path in words.
+func (d Difference) Place() string { return cmp.Or(d.Path, "the message") }
+
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: expected %s, got %s", d.Place(), d.Expected, d.Got)
 }
 
 // Event is one thing that passed between harness and server.

@@ -16,7 +16,7 @@ func sample() *Report {
 		Cases: []*Case{
 			{Name: "a/ok", Title: "fine", Revision: "2025-11-25", Outcome: Pass, Requirements: []string{"jsonrpc.id.echoed"}},
 			{Name: "a/bad", Path: "a/bad.txtar", Title: "broken # \x00", Revision: "2025-11-25", Outcome: Fail, Findings: []Finding{{
-				Rule: "jsonrpc.id.echoed", Level: "MUST", Severity: Failure, Message: "the id \x1b[31m came back wrong", Step: "a/bad.txtar:7:3", Diff: "- 1\n+ 2\n",
+				Rule: "jsonrpc.id.echoed", Level: "MUST", Severity: Failure, Message: "the id \x1b[31m came back wrong", Step: "a/bad.txtar:7:3", Differences: []Difference{{Path: "id", Expected: "1", Got: "2"}},
 			}}},
 			{Name: "a/warned", Title: "so so", Revision: "2026-07-28", Outcome: Warn, Findings: []Finding{{Rule: "x.y", Severity: Warning, Message: "m"}}},
 			{Name: "a/missing", Title: "no fixture", Revision: "2026-07-28", Outcome: Untestable, Reason: "missing fixture: tool x"},

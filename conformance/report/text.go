@@ -91,24 +91,23 @@ func writeFinding(b *strings.Builder, f *Finding, o TextOptions) {
 		fmt.Fprintf(b, "  %s  %s\n", o.paint(dim, f.Step), f.StepText)
 	}
 	fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(printable(f.Message), "\n", "\n    "))
-	if f.Diff != "" {
-		b.WriteString("    - expected, + came:\n")
-		for _, line := range strings.Split(strings.TrimRight(f.Diff, "\n"), "\n") {
-			color := ""
-			switch {
-			case strings.HasPrefix(strings.TrimSpace(line), "-"):
-				color = green
-			case strings.HasPrefix(strings.TrimSpace(line), "+"):
-				color = red
-			}
-			if color != "" {
-				line = o.paint(color, line)
-			}
-			b.WriteString("    " + line + "\n")
-		}
-	}
+	writeDifferences(b, f.Differences, o)
 	if len(f.Wire) > 0 && !o.Verbose {
 		writeWire(b, "the exchange before", f.Wire, o)
+	}
+}
+
+// maxDifferences is how many a person is shown; the JSON report has all.
+const maxDifferences = 10
+
+func writeDifferences(b *strings.Builder, all []Difference, o TextOptions) {
+	for i, d := range all {
+		if i == maxDifferences {
+			fmt.Fprintf(b, "    and %d more differences\n", len(all)-i)
+			return
+		}
+		fmt.Fprintf(b, "    %s\n      expected  %s\n      got       %s\n", o.paint(bold, printable(d.Place())),
+			o.paint(green, printable(d.Expected)), o.paint(red, printable(d.Got)))
 	}
 }
 

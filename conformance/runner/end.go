@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"strings"
 
 	"fabro-mcp/conformance/judge"
 	"fabro-mcp/conformance/strictjson"
@@ -63,9 +64,9 @@ func (p *player) unanswered(w *peer, ids []*strictjson.Value) {
 			ended = ", and the server ended (" + w.state.String() + ")"
 		}
 	})
-	list := fmt.Sprint(open)
+	list := strings.Join(open, ", ")
 	s := &transcript.Step{Pos: transcript.Pos{Line: 1, Column: 1}, Text: "(the end of the transcript)", Rules: []string{"jsonrpc.response.exactly-one"}}
-	_ = p.fail(s, w, fmt.Sprintf("%d of the calls got no reply%s; unanswered: %s", len(ids), ended, abbreviate(list, 400)), "", false)
+	_ = p.fail(s, w, fmt.Sprintf("%d of the calls got no reply%s; unanswered: %s", len(ids), ended, abbreviate(list, 400)), nil, false)
 }
 
 // atTheEnd judges what only the whole can show.

@@ -66,8 +66,7 @@ func (p *player) look(f *arrived, t *transcript.Target, id *strictjson.Value, va
 		case t.Kind == transcript.TargetResult && f.Kind == judge.Result:
 			return subject("result", bad)
 		case t.Kind == transcript.TargetError && f.Kind == judge.Error:
-			code, ok := f.Value.At("error", "code").Int()
-			if t.Codes != nil && (!ok || !code.IsInt64() || !slices.Contains(t.Codes, code.Int64())) {
+			if !hasCode(t, f.Value.Get("error")) {
 				return bad, nil
 			}
 			return subject("error", bad)
@@ -336,7 +335,7 @@ func (p *player) expectExit(s *transcript.Step, w *peer, op *transcript.ExpectEx
 		return err
 	}
 	if !ended {
-		return p.fail(s, w, fmt.Sprintf("the process did not end within %v", bound), "", op.Should)
+		return p.fail(s, w, fmt.Sprintf("the process did not end within %v", bound), nil, op.Should)
 	}
 	if op.Codes == nil && op.Signals == nil {
 		return nil
@@ -348,7 +347,7 @@ func (p *player) expectExit(s *transcript.Step, w *peer, op *transcript.ExpectEx
 	if tail := lastLines(w.stderr, 3); tail != "" {
 		message += "; its last words: " + tail
 	}
-	return p.fail(s, w, message, "", op.Should)
+	return p.fail(s, w, message, nil, op.Should)
 }
 
 func (p *player) expectStderr(s *transcript.Step, w *peer, op *transcript.ExpectStderr) error {
@@ -360,7 +359,7 @@ func (p *player) expectStderr(s *transcript.Step, w *peer, op *transcript.Expect
 		if found == nil {
 			return nil
 		}
-		return p.fail(s, w, fmt.Sprintf("standard error holds %q", abbreviate(string(found), 200)), "", op.Should)
+		return p.fail(s, w, fmt.Sprintf("standard error holds %q", abbreviate(string(found), 200)), nil, op.Should)
 	}
 	ok, err := p.wait(p.timeout, func() bool { return re.Match(w.stderr) || w.exited })
 	if err != nil {
@@ -373,5 +372,5 @@ func (p *player) expectStderr(s *transcript.Step, w *peer, op *transcript.Expect
 	if ok {
 		return nil
 	}
-	return p.fail(s, w, fmt.Sprintf("standard error has no match for /%s/; its last words: %s", op.Regexp, tail), "", op.Should)
+	return p.fail(s, w, fmt.Sprintf("standard error has no match for /%s/; its last words: %s", op.Regexp, tail), nil, op.Should)
 }

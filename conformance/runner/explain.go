@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"fabro-mcp/conformance/judge"
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/strictjson"
@@ -19,71 +17,77 @@ func (p *player) misfit(e *expectation) error {
 	p.mu.Lock()
 	f := e.w.frames[e.index]
 	f.taken = true
+	differs := p.differences(e, f)
 	p.mu.Unlock()
-	message := fmt.Sprintf("expected %s, but the reply to %s (id %s) does not fit", show(e.target, e.id), orUnknown(f.Answers), f.ID.Raw)
-	want, got := p.sides(e, f)
-	if e.target.Pattern != nil && (f.Kind == judge.Result) == (e.target.Kind == transcript.TargetResult) {
-		wrong, _ := e.target.Pattern.Match(got, scope{p, e.w})
-		for i, m := range wrong {
-			if i == 4 {
-				message += fmt.Sprintf("; and %d more", len(wrong)-i)
-				break
-			}
-			message += "; " + m.String()
-		}
-		if p.cfg.Update != nil {
+	if p.cfg.Update != nil {
+		if part := partOf(e.target); part == "" || f.Value.Get(part) != nil {
+			wrong, _ := e.target.Pattern.Match(subject(f, part), scope{p, e.w})
 			p.cfg.Update.note(p.t, wrong)
 		}
 	}
-	return p.fail(e.step, e.w, message, diff(want, got), e.should)
+	message := fmt.Sprintf("expected %s, but the reply to %s (id %s) does not fit", p.show(e), orUnknown(f.Answers), f.ID.Raw)
+	return p.fail(e.step, e.w, message, differs, e.should)
 }
 
-// sides are what was expected and what came, as values that can be compared
-// line by line.
-func (p *player) sides(e *expectation, f *arrived) (want, got *strictjson.Value) {
-	switch {
-	case e.target.Kind == transcript.TargetReply || e.target.Kind == transcript.TargetFrame:
-		return e.target.Pattern.Project(f.Value, scope{p, e.w}), f.Value
-	case e.target.Kind == transcript.TargetResult && f.Kind == judge.Result:
-		return e.target.Pattern.Project(f.Value.Get("result"), scope{p, e.w}), f.Value.Get("result")
-	case e.target.Kind == transcript.TargetError && f.Kind == judge.Error:
-		got = f.Value.Get("error")
-		want = got
-		if e.target.Pattern != nil {
-			want = e.target.Pattern.Project(got, scope{p, e.w})
-		}
-		if code, ok := got.Get("code").Int(); e.target.Codes != nil && (!ok || !code.IsInt64() || !slices.Contains(e.target.Codes, code.Int64())) {
-			want = withMember(want, "code", codesText(e.target.Codes))
-		}
-		return want, got
+// partOf names the member of a message that a target's pattern is about; "" is
+// the whole message.
+func partOf(t *transcript.Target) string {
+	switch t.Kind {
+	case transcript.TargetResult:
+		return "result"
+	case transcript.TargetError:
+		return "error"
+	case transcript.TargetNotification, transcript.TargetRequest:
+		return "params"
 	}
-	member := strings.TrimSpace(string(e.target.Kind))
-	expected := &strictjson.Value{Raw: []byte("<any>")}
-	if e.target.Pattern != nil {
-		expected = &strictjson.Value{Raw: []byte(e.target.Pattern.Text)}
-	}
-	return &strictjson.Value{Kind: strictjson.Object, Members: []strictjson.Member{{Name: member, Value: expected}}}, withoutEnvelope(f.Value)
+	return ""
 }
 
-func withMember(v *strictjson.Value, name, text string) *strictjson.Value {
-	out := &strictjson.Value{Kind: strictjson.Object}
-	for _, m := range v.Members {
-		if m.Name == name {
-			m.Value = &strictjson.Value{Raw: []byte(text)}
+func subject(f *arrived, part string) *strictjson.Value {
+	if part == "" {
+		return f.Value
+	}
+	return f.Value.Get(part)
+}
+
+// differences are the places in which a frame is not what was expected.
+func (p *player) differences(e *expectation, f *arrived) []report.Difference {
+	t, part := e.target, partOf(e.target)
+	v := subject(f, part)
+	if isReply := part == "result" || part == "error"; isReply && v == nil {
+		came := map[judge.Kind]string{judge.Result: "result", judge.Error: "error"}[f.Kind]
+		want := "any value"
+		switch {
+		case t.Codes != nil:
+			want = "an error with the code " + codesText(t.Codes)
+		case t.Pattern != nil:
+			want = t.Pattern.Words(scope{p, e.w})
 		}
-		out.Members = append(out.Members, m)
+		return []report.Difference{
+			{Path: part, Expected: want, Got: transcript.Nothing},
+			{Path: came, Expected: transcript.Nothing, Got: transcript.Show(f.Value.Get(came))},
+		}
+	}
+	var out []report.Difference
+	if t.Exact && string(f.ID.Raw) != string(e.id.Raw) {
+		out = append(out, report.Difference{Path: "id", Expected: "written exactly as " + string(e.id.Raw), Got: string(f.ID.Raw)})
+	}
+	if !hasCode(t, v) {
+		out = append(out, report.Difference{Path: "error.code", Expected: codesText(t.Codes), Got: transcript.Show(v.Get("code"))})
+	}
+	for _, d := range t.Pattern.Differences(part, v, scope{p, e.w}) {
+		out = append(out, report.Difference(d))
 	}
 	return out
 }
 
-func withoutEnvelope(v *strictjson.Value) *strictjson.Value {
-	out := &strictjson.Value{Kind: strictjson.Object}
-	for _, m := range v.Members {
-		if m.Name != "jsonrpc" && m.Name != "id" {
-			out.Members = append(out.Members, m)
-		}
+// hasCode reports whether an error object has one of the codes that a target wants.
+func hasCode(t *transcript.Target, object *strictjson.Value) bool {
+	if t.Codes == nil {
+		return true
 	}
-	return out
+	code, ok := object.Get("code").Int()
+	return ok && code.IsInt64() && slices.Contains(t.Codes, code.Int64())
 }
 
 func codesText(codes []int64) string {
@@ -94,13 +98,10 @@ func codesText(codes []int64) string {
 	return strings.Join(parts, " or ")
 }
 
-// diff is cmp's line diff of two values.
-func diff(want, got *strictjson.Value) string {
-	return cmp.Diff(strings.Split(want.Indent(), "\n"), strings.Split(got.Indent(), "\n"))
-}
+// show says in words what an expectation waits for.
+func (p *player) show(e *expectation) string { return p.showTarget(e.target, e.id, e.w) }
 
-// show says in words what a target waits for.
-func show(t *transcript.Target, id *strictjson.Value) string {
+func (p *player) showTarget(t *transcript.Target, id *strictjson.Value, w *peer) string {
 	what := string(t.Kind)
 	switch {
 	case t.Missing:
@@ -114,7 +115,7 @@ func show(t *transcript.Target, id *strictjson.Value) string {
 		what += " with code " + codesText(t.Codes)
 	}
 	if t.Pattern != nil {
-		what += " " + abbreviate(strings.Join(strings.Fields(t.Pattern.Text), " "), 200)
+		what += " " + abbreviate(t.Pattern.Words(scope{p, w}), 200)
 	}
 	return what
 }
@@ -130,7 +131,7 @@ func orUnknown(method string) string {
 func (p *player) missed(e *expectation, timeout time.Duration) error {
 	p.mu.Lock()
 	var message strings.Builder
-	fmt.Fprintf(&message, "waited for %s", show(e.target, e.id))
+	fmt.Fprintf(&message, "waited for %s", p.show(e))
 	pendingRequests := e.w.judge.Open()
 	if e.w.exited {
 		fmt.Fprintf(&message, ", but the server ended (%s)", e.w.state)
@@ -143,24 +144,13 @@ func (p *player) missed(e *expectation, timeout time.Duration) error {
 	if len(pendingRequests) > 0 {
 		fmt.Fprintf(&message, "; unanswered: %s", abbreviate(strings.Join(pendingRequests, ", "), 300))
 	}
-	var d string
+	var differs []report.Difference
 	if i, how, _ := p.search(e.w, e.target, e.id, 0); how == near {
-		f := e.w.frames[i]
-		got := f.Value.Get("params")
-		if e.target.Kind == transcript.TargetFrame {
-			got = f.Value
-		} else if e.target.Missing {
-			got = f.Value.Get("error")
-		}
 		message.WriteString("; the nearest is shown")
-		if e.target.Pattern != nil {
-			d = diff(e.target.Pattern.Project(got, scope{p, e.w}), got)
-		} else {
-			d = diff(&strictjson.Value{Raw: []byte(show(e.target, e.id))}, got)
-		}
+		differs = p.differences(e, e.w.frames[i])
 	}
 	p.mu.Unlock()
-	return p.fail(e.step, e.w, message.String(), d, e.should)
+	return p.fail(e.step, e.w, message.String(), differs, e.should)
 }
 
 func lastLines(text []byte, n int) string {
@@ -170,12 +160,12 @@ func lastLines(text []byte, n int) string {
 
 // fail reports what a step found. After a failure the script stops; after a
 // warning it goes on.
-func (p *player) fail(s *transcript.Step, w *peer, message, d string, should bool) error {
+func (p *player) fail(s *transcript.Step, w *peer, message string, differs []report.Difference, should bool) error {
 	rules := p.t.Requirements
 	if s != nil && len(s.Rules) > 0 {
 		rules = s.Rules
 	}
-	f := report.Finding{Message: message, Diff: d, Revision: p.rev}
+	f := report.Finding{Message: message, Differences: differs, Revision: p.rev}
 	f.Rule, f.Severity = weigh(rules, p.rev, should)
 	describe(&f)
 	if s != nil {

@@ -69,5 +69,5 @@ func (p *player) absent(one *pending, limit int, should bool) error {
 	if seen == nil {
 		return nil
 	}
-	return p.fail(one.step, one.w, fmt.Sprintf("there must be no %s, but this came: %s", show(one.target, one.id), abbreviate(string(seen.Raw), 300)), "", should)
+	return p.fail(one.step, one.w, fmt.Sprintf("there must be no %s, but this came: %s", p.showTarget(one.target, one.id, one.w), abbreviate(string(seen.Raw), 300)), nil, should)
 }

@@ -70,7 +70,10 @@ func explain(rep *report.Report) string {
 	for _, c := range rep.Cases {
 		b.WriteString(c.ID() + ": " + string(c.Outcome) + " " + c.Reason + "\n")
 		for _, f := range c.Findings {
-			b.WriteString("  " + string(f.Severity) + " " + f.Rule + ": " + f.Message + "\n" + f.Diff)
+			b.WriteString("  " + string(f.Severity) + " " + f.Rule + ": " + f.Message + "\n")
+			for _, d := range f.Differences {
+				b.WriteString("    " + d.String() + "\n")
+			}
 			for _, e := range f.Wire {
 				b.WriteString("    " + e.Dir + " " + e.Text + "\n")
 			}
@@ -197,7 +200,7 @@ func TestFaults(t *testing.T) {
 		{fakeserver.LegacyOnly, listTools, report.NotCovered, "", ""},
 		{"", strings.Replace(callEcho, "open", "needs: tool nope\n\nopen", 1), report.Untestable, "", ""},
 		{"", strings.Replace(callEcho, "open", "needs: capability prompts\n\nopen", 1), report.NotCovered, "", ""},
-		{"", strings.Replace(callEcho, `"text": "x"}]`, `"text": "y"}]`, 1), report.Fail, "", `content[0].text is "x", expected "y"`},
+		{"", strings.Replace(callEcho, `"text": "x"}]`, `"text": "y"}]`, 1), report.Fail, "", "does not fit"},
 		{"", callEcho + "call 7 tools/call {\"name\": \"slow\", \"arguments\": {\"ms\": 9000}}\nsignal KILL\nexpect exit signal:KILL\n", report.Pass, "", ""},
 	} {
 		t.Run(c.mode+" "+string(c.outcome)+" "+c.rule, func(t *testing.T) {
@@ -215,6 +218,45 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			t.Fatal(explain(rep))
+		})
+	}
+}
+
+// TestDifferencesAreToldAsJSON holds what a report says where a reply is not what was
+// expected: the places in the message, with both sides.
+func TestDifferencesAreToldAsJSON(t *testing.T) {
+	for _, c := range []struct {
+		name, expect string
+		want         []report.Difference
+	}{
+		{"another value", `result 1 {"content": [{"type": "text", "text": "y"}], "isError": <absent>}`, []report.Difference{{Path: "result.content[0].text", Expected: `"y"`, Got: `"x"`}}},
+		{"an error was expected", `error 1 -32602|-32600`, []report.Difference{
+			{Path: "error", Expected: "an error with the code -32602 or -32600", Got: "nothing"},
+			{Path: "result", Expected: "nothing", Got: `{"content":[{"text":"x","type":"text"}]}`},
+		}},
+		{"a result was expected", `result 2 {"tools": <array>}`, []report.Difference{
+			{Path: "result", Expected: `{"tools": an array}`, Got: "nothing"},
+			{Path: "error", Expected: "nothing", Got: `{"code":-32601,"message":"unknown method nope"}`},
+		}},
+		{"another code", `error 2 -32602 {"data": {"x": 1}}`, []report.Difference{
+			{Path: "error.code", Expected: "-32602", Got: "-32601"},
+			{Path: "error.data", Expected: `{"x": 1}`, Got: "nothing"},
+		}},
+		{"the whole reply", `reply 1 {"id": 2}`, []report.Difference{{Path: "id", Expected: "2", Got: "1"}}},
+		{"the nearest notification", `notification notifications/progress {"progress": 5}`, []report.Difference{{Path: "params.progress", Expected: "5", Got: "1"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := strings.Replace(callEcho[:strings.Index(callEcho, "expect")], "open", "timeout: 1s\n\nopen", 1) + `call 2 nope
+call 3 tools/call {"name": "slow", "arguments": {"ms": 1}, "_meta": {"progressToken": "t"}}
+expect result 3
+expect ` + c.expect + "\n"
+			rep := against(t, "", Config{}, parse(t, "t.txt", script))
+			if len(rep.Cases[0].Findings) != 1 {
+				t.Fatal(explain(rep))
+			}
+			if diff := cmp.Diff(c.want, rep.Cases[0].Findings[0].Differences); diff != "" {
+				t.Error(diff)
+			}
 		})
 	}
 }

@@ -250,7 +250,7 @@ func (p *player) open(s *transcript.Step, w *peer, op *transcript.Open) error {
 	result := got.Value.Get("result")
 	p.setVar("initialize", result)
 	if version := result.Get("protocolVersion").Str(); version != p.rev {
-		return p.fail(s, w, fmt.Sprintf("initialize proposed %s and the server chose %q, although it spoke %s before", p.rev, version, p.rev), "", false)
+		return p.fail(s, w, fmt.Sprintf("initialize proposed %s and the server chose %q, although it spoke %s before", p.rev, version, p.rev), nil, false)
 	}
 	p.write(w, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"))
 	return nil

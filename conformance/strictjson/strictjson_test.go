@@ -74,8 +74,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("refused, but JSON: %q: %v", data, err)
 		}
 		if err == nil {
-			if again, err := Parse([]byte(v.Indent())); err != nil || !Equal(v, again) {
-				t.Fatalf("%q rendered as %q: %v", data, v.Indent(), err)
+			if again, err := Parse(v.Raw); err != nil || !Equal(v, again) {
+				t.Fatalf("%q kept as %q: %v", data, v.Raw, err)
 			}
 		}
 	})

@@ -6,7 +6,6 @@
 package strictjson
 
 import (
-	"bytes"
 	"math/big"
 	"strings"
 )
@@ -184,45 +183,4 @@ func Quote(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
-}
-
-// Indent renders v over several lines, numbers as spelled.
-func (v *Value) Indent() string {
-	var b bytes.Buffer
-	v.indent(&b, "")
-	return b.String()
-}
-
-func (v *Value) indent(b *bytes.Buffer, prefix string) {
-	inner := prefix + "  "
-	switch {
-	case v == nil:
-		b.WriteString("<absent>")
-	case v.Kind == String:
-		b.WriteString(Quote(v.Text))
-	case v.Kind == Array && len(v.Items) > 0:
-		b.WriteString("[\n")
-		for i, item := range v.Items {
-			b.WriteString(inner)
-			item.indent(b, inner)
-			if i < len(v.Items)-1 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
-		}
-		b.WriteString(prefix + "]")
-	case v.Kind == Object && len(v.Members) > 0:
-		b.WriteString("{\n")
-		for i, m := range v.Members {
-			b.WriteString(inner + Quote(m.Name) + ": ")
-			m.Value.indent(b, inner)
-			if i < len(v.Members)-1 {
-				b.WriteByte(',')
-			}
-			b.WriteByte('\n')
-		}
-		b.WriteString(prefix + "}")
-	default:
-		b.Write(v.Raw)
-	}
 }

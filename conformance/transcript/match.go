@@ -16,29 +16,9 @@ import (
 // Mismatch is one place where a value does not fit a pattern.
 type Mismatch struct {
 	Path string            // such as tools[0].name; "" is the whole value
-	Want string            // as written in the transcript
 	Got  *strictjson.Value // nil: absent
 
 	node *Pattern
-}
-
-func (m Mismatch) String() string {
-	where := m.Path
-	if where == "" {
-		where = "the value"
-	}
-	got := "is absent"
-	if m.Got != nil {
-		got = "is " + abbreviate(string(m.Got.Raw))
-	}
-	return fmt.Sprintf("%s %s, expected %s", where, got, abbreviate(m.Want))
-}
-
-func abbreviate(text string) string {
-	if len(text) <= 300 {
-		return text
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:300], ""), len(text))
 }
 
 // Captures are the values that <… as NAME> took.
@@ -90,7 +70,7 @@ func (m *matching) fits(p *Pattern, v *strictjson.Value) bool {
 
 func (m *matching) match(p *Pattern, v *strictjson.Value, path string) {
 	before := len(m.wrong)
-	bad := func() { m.wrong = append(m.wrong, Mismatch{path, p.Text, v, p}) }
+	bad := func() { m.wrong = append(m.wrong, Mismatch{path, v, p}) }
 	switch p.kind {
 	case object:
 		if !v.Is(strictjson.Object) {
@@ -106,7 +86,7 @@ func (m *matching) match(p *Pattern, v *strictjson.Value, path string) {
 			break
 		}
 		for i, item := range p.items {
-			m.match(item, v.Items[i], fmt.Sprintf("%s[%d]", path, i))
+			m.match(item, v.Items[i], element(path, i))
 		}
 	default:
 		if !m.holds(p, v) {
@@ -117,6 +97,8 @@ func (m *matching) match(p *Pattern, v *strictjson.Value, path string) {
 		m.captures[p.capture] = v
 	}
 }
+
+func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 func join(path, name string) string {
 	if strings.ContainsAny(name, "./[ ") {
@@ -238,7 +220,7 @@ func (m *matching) wordWithArgument(p *Pattern, v *strictjson.Value, arg *Patter
 			v.Is(strictjson.Object) && !slices.ContainsFunc(v.Members, func(item strictjson.Member) bool { return !m.fits(arg, item.Value) })
 	case "keys":
 		return v.Is(strictjson.Object) && !slices.ContainsFunc(v.Members, func(item strictjson.Member) bool {
-			return !m.fits(arg, &strictjson.Value{Kind: strictjson.String, Text: item.Name, Raw: []byte(strictjson.Quote(item.Name))})
+			return !m.fits(arg, stringValue(item.Name))
 		})
 	case "len":
 		n, ok := length(v)
@@ -256,6 +238,11 @@ func (m *matching) wordWithArgument(p *Pattern, v *strictjson.Value, arg *Patter
 	default: // set
 		return v.Is(strictjson.Array) && len(v.Items) == len(arg.items) && m.assign(arg.items, v.Items)
 	}
+}
+
+// stringValue is a text as a JSON value.
+func stringValue(text string) *strictjson.Value {
+	return &strictjson.Value{Kind: strictjson.String, Text: text, Raw: []byte(strictjson.Quote(text))}
 }
 
 // length counts characters, elements or members.
@@ -304,50 +291,4 @@ func (m *matching) assign(want []*Pattern, have []*strictjson.Value) bool {
 		}
 	}
 	return true
-}
-
-// Project renders what was expected as a value, with everything that fitted
-// taken over from got, so that a diff of the two shows only what differs.
-func (p *Pattern) Project(got *strictjson.Value, vars Vars) *strictjson.Value {
-	wrong, _ := p.Match(got, vars)
-	if p == nil || len(wrong) == 0 {
-		return got
-	}
-	switch {
-	case p.kind == object && got.Is(strictjson.Object):
-		out := &strictjson.Value{Kind: strictjson.Object}
-		for _, m := range got.Members {
-			i := slices.IndexFunc(p.members, func(w patternMember) bool { return w.name == m.Name })
-			if i < 0 {
-				out.Members = append(out.Members, m)
-			} else if v := p.members[i].value.Project(m.Value, vars); v != nil {
-				out.Members = append(out.Members, strictjson.Member{Name: m.Name, Value: v})
-			}
-		}
-		for _, w := range p.members {
-			if got.Get(w.name) == nil {
-				if v := w.value.Project(nil, vars); v != nil {
-					out.Members = append(out.Members, strictjson.Member{Name: w.name, Value: v})
-				}
-			}
-		}
-		return out
-	case p.kind == array && got.Is(strictjson.Array) && len(p.items) > 0:
-		out := &strictjson.Value{Kind: strictjson.Array}
-		for i, item := range p.items {
-			var v *strictjson.Value
-			if i < len(got.Items) {
-				v = got.Items[i]
-			}
-			out.Items = append(out.Items, item.Project(v, vars))
-		}
-		return out
-	case p.kind == literal:
-		return p.value
-	case p.kind == reference && vars != nil && vars.Var(p.parts[0].ref) != nil:
-		return vars.Var(p.parts[0].ref)
-	case p.kind == keyword && p.word == "absent":
-		return nil
-	}
-	return &strictjson.Value{Raw: []byte(p.Text)}
 }

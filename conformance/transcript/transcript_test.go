@@ -204,16 +204,8 @@ func TestMatch(t *testing.T) {
 		{`{"n": <string as x>, "m": ${x}}`, `{"n": "1", "m": "1"}`, nil},
 	} {
 		t.Run(c.pattern, func(t *testing.T) {
-			src := head + "expect frame {\"k\": <any as name>}\nexpect frame " + c.pattern + "\n"
-			tr, err := Parse("f", []byte(src))
-			if err != nil {
-				t.Fatal(err)
-			}
-			value, err := strictjson.Parse([]byte(c.value))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wrong, _ := tr.Steps[1].Op.(*Expect).Target.Pattern.Match(value, vars{"name": `"me"`})
+			p, value := patternAndValue(t, c.pattern, c.value)
+			wrong, _ := p.Match(value, vars{"name": `"me"`})
 			var paths []string
 			for _, m := range wrong {
 				paths = append(paths, m.Path)
@@ -223,6 +215,20 @@ func TestMatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// patternAndValue parses both; ${name} may be used in the pattern.
+func patternAndValue(t *testing.T, pattern, value string) (*Pattern, *strictjson.Value) {
+	t.Helper()
+	tr, err := Parse("f", []byte(head+"expect frame {\"k\": <any as name>}\nexpect frame "+pattern+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := strictjson.Parse([]byte(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr.Steps[1].Op.(*Expect).Target.Pattern, v
 }
 
 func TestExamplesParse(t *testing.T) {
