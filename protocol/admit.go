@@ -329,7 +329,7 @@ func (c *conn) notified(e *envelope) {
 	switch name {
 	case "notifications/cancelled":
 		if id := field(e.params, "requestId"); validID(id) {
-			c.cancelRequest(id)
+			c.cancelRequest(id, cancelled(e.params))
 		}
 	case "notifications/initialized":
 		if s := c.session.Load(); s != nil {

@@ -29,8 +29,8 @@ type CompletionRequest struct {
 // first 100 are sent.
 type Completion struct {
 	Values  []string
-	Total   int // of all matches; 0 is unknown
-	HasMore bool
+	Total   int  // of all matches; 0 is unknown
+	HasMore bool // there are matches beyond Values; false is said only beside a Total
 }
 
 // maxCompletions is the most values that a result may have.
@@ -95,8 +95,8 @@ func serveComplete(r *request, b []byte) ([]byte, error) {
 	if total > 0 {
 		b = keyInt(b, "total", int64(total))
 	}
-	if more {
-		b = keyBool(b, "hasMore", true)
+	if more || total > 0 { // neither is said where nothing is known
+		b = keyBool(b, "hasMore", more)
 	}
 	return append(b, '}'), nil
 }

@@ -355,8 +355,8 @@ func (c *conn) reply(r *request, line []byte, hold bool) {
 }
 
 // cancelRequest serves notifications/cancelled: from here on nothing is sent for
-// that id.
-func (c *conn) cancelRequest(id []byte) {
+// that id. The cause is ErrCancelled, in either form.
+func (c *conn) cancelRequest(id []byte, cause error) {
 	c.mu.Lock()
 	r := c.inflight[idKey(id)]
 	if r != nil {
@@ -366,6 +366,7 @@ func (c *conn) cancelRequest(id []byte) {
 	if r == nil || !c.out.close(r) {
 		return
 	}
-	r.cancel(ErrCancelled)
+	c.opts.Logger.Debug("a request was cancelled", "id", clip(string(id)), "cause", cause)
+	r.cancel(cause)
 	c.endListener(r)
 }

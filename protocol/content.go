@@ -168,5 +168,5 @@ func keyBase64(b []byte, name string, data []byte) []byte {
 	return append(b, '"')
 }
 
-// timestamp is RFC 3339 in UTC, to the millisecond.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+// timestamp is RFC 3339 in UTC, to the millisecond; a whole second has no fraction.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }

@@ -40,7 +40,8 @@ var (
 	// ErrShuttingDown is the cause of a handler's context when the server ends.
 	ErrShuttingDown = errors.New("the server is shutting down")
 	// ErrCancelled is the cause of a handler's context when the peer cancelled the
-	// request. Nothing the handler returns is sent any more.
+	// request; a *CancelledError is one that gives a reason. Nothing the handler
+	// returns is sent any more.
 	ErrCancelled = errors.New("the client cancelled the request")
 	// ErrPeerGone is returned by Serve when the peer no longer reads.
 	ErrPeerGone = errors.New("the client is gone: standard output is closed")
@@ -58,6 +59,23 @@ var (
 type ErrResourceNotFound struct{ URI string }
 
 func (e ErrResourceNotFound) Error() string { return "Resource not found: " + clip(e.URI) }
+
+// CancelledError is ErrCancelled with the reason that the peer gave, in its own
+// words.
+type CancelledError struct{ Reason string }
+
+func (e *CancelledError) Error() string { return ErrCancelled.Error() + ": " + clip(e.Reason) }
+
+// Is tells errors.Is that this is ErrCancelled.
+func (e *CancelledError) Is(target error) bool { return target == ErrCancelled }
+
+// cancelled returns the cause that the params of notifications/cancelled make.
+func cancelled(params []byte) error {
+	if reason, _ := stringValue(field(params, "reason")); reason != "" {
+		return &CancelledError{Reason: reason}
+	}
+	return ErrCancelled
+}
 
 func invalidParams(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf(format, args...)}

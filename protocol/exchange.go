@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"time"
 )
@@ -36,6 +37,18 @@ func (x *Exchange) Client() Implementation {
 		return s.client
 	}
 	return Implementation{}
+}
+
+// ClientExtension is what the peer declared, for this request, of an extension of
+// the protocol: an object of settings, {} where there are none. It is nil where the
+// peer did not declare the extension, or its revision has no extensions.
+func (x *Exchange) ClientExtension(name string) json.RawMessage {
+	r := x.request
+	settings := field(field(r.meta.clientCaps, "extensions"), name)
+	if !r.rev.has(featExtensions) || !isObject(settings) {
+		return nil
+	}
+	return json.RawMessage(settings)
 }
 
 // Trace is the trace context that came with the request.

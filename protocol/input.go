@@ -141,11 +141,23 @@ func (x *Exchange) checkQuestions(requests []InputRequest) error {
 		if !x.CanAsk(q.kind()) {
 			return ErrCannotAsk
 		}
-		if q.Sampling != nil && !x.request.caps.samplingTools && (field(q.Sampling, "tools") != nil || field(q.Sampling, "toolChoice") != nil) {
+		if q.Sampling != nil && !x.canSample(q.Sampling) {
 			return ErrCannotAsk
 		}
 	}
 	return nil
+}
+
+// canSample reports whether the peer takes what a sampling request makes use of:
+// tools, and the context of servers. Before there was a capability for the latter
+// every peer that samples took it.
+func (x *Exchange) canSample(params json.RawMessage) bool {
+	r := x.request
+	if !r.caps.samplingTools && (field(params, "tools") != nil || field(params, "toolChoice") != nil) {
+		return false
+	}
+	context, _ := stringValue(field(params, "includeContext"))
+	return context == "" || context == "none" || r.caps.samplingContext || !r.rev.has(featSamplingTools)
 }
 
 // Ask puts questions to the person, or model, behind the peer and returns the

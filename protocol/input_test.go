@@ -266,3 +266,67 @@ func TestNothingIsAskedBeforeInitialized(t *testing.T) {
 		t.Errorf("got %s", line)
 	}
 }
+
+// TestRepeat: a round can end without a question, in the one revision that has
+// rounds; elsewhere the handler goes on.
+func TestRepeat(t *testing.T) {
+	tool := protocol.Tool{Name: "rounds", InputSchema: anyObject, Call: func(_ context.Context, call *protocol.ToolCall) (*protocol.ToolResult, error) {
+		var round int
+		call.State(&round)
+		if round < 2 {
+			call.SetState(round + 1)
+			if err := call.Repeat(); err != nil {
+				return nil, err
+			}
+		}
+		return &protocol.ToolResult{Structured: round}, nil
+	}}
+	p := connect(t, plainServer(tool))
+	more := ""
+	for range 2 {
+		line := p.call(modern("1", "tools/call", `"name":"rounds"`+more))
+		if strings.Contains(line, "inputRequests") {
+			t.Errorf("a question: %s", line)
+		}
+		more = `,"requestState":"` + stateOf(t, line) + `"`
+	}
+	if r := resultOf(t, p.call(modern("2", "tools/call", `"name":"rounds"`+more))); r["structuredContent"] != json.Number("2") {
+		t.Errorf("round 3: %v", r)
+	}
+	p.initialize("2025-11-25", "{}")
+	if line := p.call(request("3", "tools/call", `{"name":"rounds"}`)); !strings.Contains(line, `"text":"0"`) {
+		t.Errorf("in a session: %s", line)
+	}
+}
+
+// TestSamplingContext: the context of servers is asked for only where the peer takes
+// it, which every peer did before there was a capability for it.
+func TestSamplingContext(t *testing.T) {
+	tool := protocol.Tool{Name: "sample", InputSchema: json.RawMessage(`{"type":"object","properties":{"include":{"type":"string"}}}`),
+		Call: func(ctx context.Context, call *protocol.ToolCall) (*protocol.ToolResult, error) {
+			var in struct{ Include string }
+			if err := json.Unmarshal(call.Arguments, &in); err != nil {
+				return nil, err
+			}
+			_, err := call.Ask(ctx, protocol.InputRequest{Key: "s", Sampling: json.RawMessage(`{"messages":[],"maxTokens":1,"includeContext":"` + in.Include + `"}`)})
+			return nil, err
+		}}
+	for _, c := range []struct {
+		version, capabilities, include string
+		asked                          bool
+	}{
+		{"2026-07-28", `{"sampling":{}}`, "none", true}, {"2026-07-28", `{"sampling":{}}`, "thisServer", false}, {"2026-07-28", `{"sampling":{"context":{}}}`, "allServers", true},
+		{"2025-11-25", `{"sampling":{}}`, "allServers", false}, {"2025-11-25", `{"sampling":{"context":{}}}`, "thisServer", true}, {"2024-11-05", `{"sampling":{}}`, "thisServer", true},
+	} {
+		p := connect(t, plainServer(tool))
+		if c.version == "2026-07-28" {
+			p.send(modernWith("1", "tools/call", `"name":"sample","arguments":{"include":"`+c.include+`"}`, c.capabilities, ""))
+		} else {
+			p.initialize(c.version, c.capabilities)
+			p.send(request("1", "tools/call", `{"name":"sample","arguments":{"include":"`+c.include+`"}}`))
+		}
+		if line := p.next(); strings.Contains(line, "sampling/createMessage") != c.asked {
+			t.Errorf("%s %s %s: %s", c.version, c.capabilities, c.include, line)
+		}
+	}
+}

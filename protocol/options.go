@@ -29,8 +29,9 @@ type Options struct {
 	StopGrace time.Duration
 	// PageSize is the number of entries in one page of a list; 0 is no paging.
 	PageSize int
-	// ListTTL tells modern clients how long they may keep a list or the answer to
-	// server/discover; 0 is 0: ask again each time.
+	// ListTTL tells modern clients how long they may keep the list of tools or of
+	// prompts or the answer to server/discover; 0 is 0: ask again each time. For the
+	// lists of resources see [ResourceListCacher].
 	ListTTL time.Duration
 	// StaticLists says that the lists of tools, prompts and resources never
 	// change: listChanged is not declared.

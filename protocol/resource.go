@@ -21,6 +21,13 @@ type ResourceWatcher interface {
 	WatchResource(ctx context.Context, uri string) (stop func(), err error)
 }
 
+// ResourceListCacher is implemented by Resources whose lists a client may keep for a
+// while. Without it they are stale at once, and private.
+type ResourceListCacher interface {
+	CacheResources() (ttl time.Duration, scope CacheScope) // the list of resources
+	CacheTemplates() (ttl time.Duration, scope CacheScope) // the list of templates
+}
+
 // Resource is an entry of the list. URI and Name are required.
 type Resource struct {
 	URI, Name, Title, Description, MIMEType string
@@ -101,6 +108,9 @@ func serveResourcesList(r *request, b []byte) ([]byte, error) {
 	for i := range found {
 		list.add(found[i].URI, found[i].append(nil, r.rev))
 	}
+	if cacher, ok := r.conn.server.Resources.(ResourceListCacher); ok {
+		r.cache(cacher.CacheResources())
+	}
 	return r.appendPage(b, "resources", list.join())
 }
 
@@ -115,7 +125,15 @@ func serveTemplatesList(r *request, b []byte) ([]byte, error) {
 	for i := range found {
 		list.add(found[i].URITemplate, found[i].append(nil, r.rev))
 	}
+	if cacher, ok := r.conn.server.Resources.(ResourceListCacher); ok {
+		r.cache(cacher.CacheTemplates())
+	}
 	return r.appendPage(b, "resourceTemplates", list.join())
+}
+
+// cache sets how long, and for whom, a client may keep the result.
+func (r *request) cache(ttl time.Duration, scope CacheScope) {
+	r.ttl, r.scope = max(0, ttl), scope
 }
 
 func (l *rendered) add(name string, item []byte) {
@@ -151,7 +169,8 @@ func serveResourcesRead(r *request, b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	r.ttl, r.scope, r.resultMeta = max(0, result.TTL), result.Scope, result.Meta
+	r.cache(result.TTL, result.Scope)
+	r.resultMeta = result.Meta
 	b = append(key(b, "contents"), '[')
 	for i := range result.Contents {
 		b = result.Contents[i].append(comma(b), r.rev)

@@ -29,6 +29,9 @@ type sealedState struct {
 type inputRequired struct{ requests []InputRequest }
 
 func (e *inputRequired) Error() string {
+	if len(e.requests) == 0 {
+		return "the request is to be repeated"
+	}
 	keys := make([]string, len(e.requests))
 	for i, q := range e.requests {
 		keys[i] = q.Key
@@ -60,6 +63,18 @@ func (x *Exchange) SetState(v any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.state.next, x.state.hasNext = v, true
+}
+
+// Repeat gives the request back without a question: the error that it returns, which
+// the handler must return unchanged, makes the peer repeat the request with what
+// SetState kept. So a handler sheds load, or does long work in rounds. It is nil for
+// a peer whose revision has no rounds, and in work that was detached for a task: the
+// handler goes on then.
+func (x *Exchange) Repeat() error {
+	if x.detached() || !x.request.rev.has(featInputRequired) {
+		return nil
+	}
+	return &inputRequired{}
 }
 
 // openState reads requestState and inputResponses of a retry.
@@ -138,15 +153,17 @@ func (r *request) appendInputRequired(b []byte, asked *inputRequired) ([]byte, e
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	b = append(key(b, "inputRequests"), '{')
-	for i := range asked.requests {
-		q := &asked.requests[i]
-		b = append(quote(separate(b), q.Key), ':')
-		if b, err = q.append(b, r.rev); err != nil {
-			return b, err
+	if len(asked.requests) > 0 {
+		b = append(key(b, "inputRequests"), '{')
+		for i := range asked.requests {
+			q := &asked.requests[i]
+			b = append(quote(separate(b), q.Key), ':')
+			if b, err = q.append(b, r.rev); err != nil {
+				return b, err
+			}
 		}
+		b = append(b, '}')
 	}
-	b = append(b, '}')
 	state := sealedState{Binding: r.binding(), Answers: x.state.answers, Kept: x.state.kept}
 	if x.state.hasNext {
 		if state.Kept, err = marshal(x.state.next); err != nil {

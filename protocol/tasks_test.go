@@ -18,7 +18,7 @@ func TestTasksExtension(t *testing.T) {
 	p := connect(t, f.Server)
 	r := resultOf(t, p.call(tasked("1", "tools/call", `"name":"job","task":{"ttl":5}`)))
 	delete(r, "_meta")
-	want := map[string]any{"taskId": "task-1", "status": "working", "createdAt": "1970-01-01T00:16:41.000Z", "lastUpdatedAt": "1970-01-01T00:16:41.000Z", "ttlMs": nil, "resultType": "task", "content": []any{}}
+	want := map[string]any{"taskId": "task-1", "status": "working", "createdAt": "1970-01-01T00:16:41Z", "lastUpdatedAt": "1970-01-01T00:16:41Z", "ttlMs": nil, "resultType": "task", "content": []any{}}
 	got := map[string]any{}
 	for k, v := range r {
 		got[k] = v
@@ -127,7 +127,7 @@ func TestCoreTasks(t *testing.T) {
 		t.Errorf("list: %s", line)
 	}
 	line := p.call(request("2", "tools/call", `{"name":"job","task":{"ttl":60000}}`))
-	if !strings.Contains(line, `"result":{"task":{"taskId":"task-1","status":"working","createdAt":"1970-01-01T00:16:41.000Z","lastUpdatedAt":"1970-01-01T00:16:41.000Z","ttl":60000,"pollInterval":10000}}`) {
+	if !strings.Contains(line, `"result":{"task":{"taskId":"task-1","status":"working","createdAt":"1970-01-01T00:16:41Z","lastUpdatedAt":"1970-01-01T00:16:41Z","ttl":60000,"pollInterval":10000}}`) {
 		t.Errorf("created: %s", line)
 	}
 	if code, _, _ := errorOf(t, p.call(request("3", "tools/call", `{"name":"must"}`))); code != -32601 {
