@@ -35,6 +35,15 @@ const attachFailures = 5
 // active, whose stream the server ends at once.
 const maxIdleReattach = 15 * time.Second
 
+// NextSeq is the sequence number that the next event of a run will have.
+func (c *Client) NextSeq(ctx context.Context, id string) (int64, error) {
+	page, err := c.Events(ctx, id, EventsOptions{Desc: true, Limit: 1})
+	if err != nil || len(page.Data) == 0 {
+		return 1, err
+	}
+	return page.Data[0].Seq + 1, nil
+}
+
 // Attach hands every event of a run to each, in order and without gaps, from
 // sequence number since on (inclusive), until the run has ended. Since 0 or less
 // means only events that follow the present last one. A broken connection is
@@ -49,19 +58,15 @@ func (c *Client) Attach(ctx context.Context, id string, since int64, each func(w
 	}
 	next := since
 	if next <= 0 {
-		page, err := c.Events(ctx, id, EventsOptions{Desc: true, Limit: 1})
-		if err != nil {
+		var err error
+		if next, err = c.NextSeq(ctx, id); err != nil {
 			return err
-		}
-		next = 1
-		if len(page.Data) > 0 {
-			next = page.Data[0].Seq + 1
 		}
 	}
 	failures, idle, ended := 0, 0, false
 	for {
 		before := next
-		err := c.stream(ctx, runPath(id, "attach")+"?since_seq="+strconv.FormatInt(next, 10), func(event wire.EventEnvelope) error {
+		err := c.stream(ctx, runPath(id, "attach")+"?since_seq="+strconv.FormatInt(next, 10), nil, func(event wire.EventEnvelope) error {
 			if event.Seq < next {
 				return nil
 			}
@@ -119,14 +124,15 @@ func resumable(err error) bool {
 
 // AttachAll hands the events of the given runs, or of all runs, to each as they
 // happen. There is no replay: when the stream breaks, events are lost, so
-// AttachAll does not resume but returns (never nil), and the caller reads anew
-// what it needs before attaching again.
-func (c *Client) AttachAll(ctx context.Context, ids []string, each func(wire.EventEnvelope) error) error {
+// AttachAll does not resume but returns (never nil). Opened, where not nil, is
+// called when the stream is there: what the caller reads from then on misses
+// nothing.
+func (c *Client) AttachAll(ctx context.Context, ids []string, opened func(), each func(wire.EventEnvelope) error) error {
 	path := "/attach"
 	if len(ids) > 0 {
 		path += "?run_id=" + url.QueryEscape(strings.Join(ids, ","))
 	}
-	err := c.stream(ctx, path, each)
+	err := c.stream(ctx, path, opened, each)
 	var stop *stopError
 	switch {
 	case err == nil:
@@ -138,11 +144,14 @@ func (c *Client) AttachAll(ctx context.Context, ids []string, each func(wire.Eve
 }
 
 // stream reads one connection of server-sent events to its end.
-func (c *Client) stream(ctx context.Context, path string, each func(wire.EventEnvelope) error) error {
+func (c *Client) stream(ctx context.Context, path string, opened func(), each func(wire.EventEnvelope) error) error {
 	r := request{method: http.MethodGet, path: wire.APIPrefix + path, accept: "text/event-stream", stream: true}
 	return c.attempts(ctx, r, func(resp *http.Response) error {
 		if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(strings.ToLower(kind), "text/event-stream") {
 			return c.notJSON(r, resp, fmt.Errorf("it is no event stream but %q", cleanText(kind, 100)))
+		}
+		if opened != nil {
+			opened()
 		}
 		err := readEvents(resp.Body, int(c.opts.MaxBody), func(data []byte) error {
 			var event wire.EventEnvelope

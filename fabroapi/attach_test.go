@@ -147,7 +147,7 @@ func TestAttachCallback(t *testing.T) {
 	enough := errors.New("enough")
 	for name, attach := range map[string]func(func(wire.EventEnvelope) error) error{
 		"Attach":    func(each func(wire.EventEnvelope) error) error { return client.Attach(t.Context(), runID, 1, each) },
-		"AttachAll": func(each func(wire.EventEnvelope) error) error { return client.AttachAll(t.Context(), nil, each) },
+		"AttachAll": func(each func(wire.EventEnvelope) error) error { return client.AttachAll(t.Context(), nil, nil, each) },
 	} {
 		var got []int64
 		err := attach(func(event wire.EventEnvelope) error {
@@ -163,7 +163,7 @@ func TestAttachCallback(t *testing.T) {
 }
 
 // TestSlowCallback: what the callback takes is not counted as the server's
-// silence.
+// silence. That the stream is open is told before its first event.
 func TestSlowCallback(t *testing.T) {
 	var connections atomic.Int64
 	release := make(chan struct{})
@@ -181,14 +181,15 @@ func TestSlowCallback(t *testing.T) {
 	const patience = 400 * time.Millisecond
 	client := newClient(t, server.URL, fabroapi.Options{StreamTimeout: patience})
 	var got []int64
-	err := client.AttachAll(t.Context(), nil, func(event wire.EventEnvelope) error {
+	opened := 0
+	err := client.AttachAll(t.Context(), nil, func() { opened = len(got) + 1 }, func(event wire.EventEnvelope) error {
 		if got = append(got, event.Seq); event.Seq == 1 {
 			<-time.After(2 * patience)
 			close(release)
 		}
 		return nil
 	})
-	if err != fabroapi.ErrStreamEnded || !slices.Equal(got, []int64{1, 2}) || connections.Load() != 1 {
-		t.Errorf("%v, %v, %d connections", err, got, connections.Load())
+	if err != fabroapi.ErrStreamEnded || !slices.Equal(got, []int64{1, 2}) || connections.Load() != 1 || opened != 1 {
+		t.Errorf("%v, %v, %d connections, opened before event %d", err, got, connections.Load(), opened)
 	}
 }

@@ -113,7 +113,7 @@ func methods() []method {
 			return c.Attach(x, runID, 1, func(wire.EventEnvelope) error { return nil })
 		}},
 		{"AttachAll", false, func(x ctx, c client) error {
-			return c.AttachAll(x, []string{runID}, func(wire.EventEnvelope) error { return nil })
+			return c.AttachAll(x, []string{runID}, nil, func(wire.EventEnvelope) error { return nil })
 		}},
 	}
 }

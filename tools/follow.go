@@ -118,13 +118,9 @@ func (f *follower) read(ctx context.Context, w *followed) {
 // attach follows the stream from the present last event on. The state is read once
 // more when that event is known, so that nothing between the two is missed.
 func (f *follower) attach(ctx context.Context, w *followed) error {
-	last, err := f.client.Events(ctx, w.id, fabroapi.EventsOptions{Desc: true, Limit: 1})
+	next, err := f.client.NextSeq(ctx, w.id)
 	if err != nil {
 		return err
-	}
-	next := int64(1)
-	if len(last.Data) > 0 {
-		next = last.Data[0].Seq + 1
 	}
 	w.set(func() { w.alive, w.marked = true, true })
 	f.poke()

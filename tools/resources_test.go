@@ -2,7 +2,9 @@ package tools
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,53 @@ func TestSubscription(t *testing.T) {
 					}
 					return
 				}
+			}
+		})
+	}
+}
+
+// TestSubscriptionStartsAtOnce: what happens after the answer to a subscription is
+// announced although the event stream opens only later.
+func TestSubscriptionStartsAtOnce(t *testing.T) {
+	api := newFakeAPI(t)
+	run := api.add(wire.StatusRunning)
+	for _, c := range []struct {
+		uri    string
+		read   []string // before the subscription is answered
+		change func()
+	}{
+		{"fabro://runs/" + run.ID, []string{"GET /api/v1/runs/resolve?selector=" + run.ID, "GET /api/v1/runs/" + run.ID + "/events?limit=1&order=desc"},
+			func() { api.change(run, wire.EventRunBlocked, nil) }},
+		{"fabro://runs", []string{"GET /api/v1/runs?page%5Blimit%5D=50"}, func() { api.add(wire.StatusRunning) }},
+	} {
+		t.Run(c.uri, func(t *testing.T) {
+			changed := make(chan struct{})
+			api.mu.Lock()
+			api.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+				if strings.HasSuffix(r.URL.Path, "/attach") {
+					<-changed
+				}
+				return false
+			}
+			api.mu.Unlock()
+			s := open(t, Config{Connect: api.connect}, rev2511, nil)
+			api.seen()
+			s.request("resources/subscribe", map[string]any{"uri": c.uri})
+			read := slices.DeleteFunc(api.seen(), func(request string) bool { return strings.Contains(request, "/attach") })
+			if diff := cmp.Diff(c.read, read); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			c.change()
+			close(changed)
+			select {
+			case <-s.noted:
+			case <-time.After(2 * time.Minute):
+				t.Fatal("no notification")
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if got := s.notes[0]["params"].(map[string]any)["uri"]; got != c.uri {
+				t.Errorf("updated %v", got)
 			}
 		})
 	}

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"errors"
+	"strings"
 	"time"
 
 	"fabro-mcp/fabroapi"
@@ -34,16 +34,11 @@ func (r *resources) WatchResource(ctx context.Context, uri string) (stop func(),
 	if err != nil {
 		return nil, r.host.readError(uri, err)
 	}
-	id := ""
-	if a.kind != "runs" {
-		run, err := client.ResolveRun(ctx, a.id)
-		if err != nil {
-			return nil, r.host.readError(uri, err)
-		}
-		id = run.ID
+	w := &watch{client: client, changed: make(chan struct{}, 1), relevant: relevantEvents(a)}
+	if err := w.begin(ctx, a.id); err != nil {
+		return nil, r.host.readError(uri, err)
 	}
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watch{client: client, runID: id, changed: make(chan struct{}, 1), relevant: relevantEvents(a)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -85,6 +80,26 @@ type watch struct {
 	runID    string // "" is all runs
 	changed  chan struct{}
 	relevant func(event string) bool
+
+	next int64  // of one run: the sequence number of the first event not yet seen
+	last string // the fingerprint of what was seen
+}
+
+// begin reads where the run that a selector means, or all runs, stand. Whatever
+// happens from then on is announced, however long it takes until the event stream
+// is open.
+func (w *watch) begin(ctx context.Context, selector string) (err error) {
+	if selector == "" {
+		w.last, err = w.fingerprint(ctx)
+		return err
+	}
+	run, err := w.client.ResolveRun(ctx, selector)
+	if err != nil {
+		return err
+	}
+	w.runID, w.last = run.ID, runMark(run)
+	w.next, err = w.client.NextSeq(ctx, run.ID)
+	return err
 }
 
 func (w *watch) mark() {
@@ -117,25 +132,10 @@ func (w *watch) announce(ctx context.Context, notify func()) {
 	}
 }
 
-// follow reads the event stream; while there is none it compares what lists show.
+// follow reads the event stream; while there is none it compares what can be read.
 func (w *watch) follow(ctx context.Context) {
-	last := w.fingerprint(ctx)
-	for ctx.Err() == nil {
-		each := func(e wire.EventEnvelope) error {
-			if w.relevant(e.Event) {
-				w.mark()
-			}
-			return nil
-		}
-		var err error
-		if w.runID == "" {
-			err = w.client.AttachAll(ctx, nil, each)
-		} else {
-			err = w.client.Attach(ctx, w.runID, 0, each)
-		}
-		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			return
-		}
+	for {
+		w.stream(ctx)
 		timer := time.NewTimer(watchPoll)
 		select {
 		case <-ctx.Done():
@@ -143,32 +143,57 @@ func (w *watch) follow(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if now := w.fingerprint(ctx); now != last {
-			last = now
+		w.compare(ctx)
+	}
+}
+
+// stream follows the event stream until it ends, however it does. That of a run
+// goes on where the one before ended. That of all runs begins with the present, so
+// what happened before it was open is compared.
+func (w *watch) stream(ctx context.Context) {
+	each := func(e wire.EventEnvelope) error {
+		if w.runID != "" {
+			w.next = e.Seq + 1
+		}
+		if w.relevant(e.Event) {
 			w.mark()
 		}
+		return nil
+	}
+	if w.runID == "" {
+		w.client.AttachAll(ctx, nil, func() { w.compare(ctx) }, each)
+		return
+	}
+	w.client.Attach(ctx, w.runID, w.next, each)
+}
+
+// compare marks a change that no event told. What cannot be read is no change.
+func (w *watch) compare(ctx context.Context) {
+	if now, err := w.fingerprint(ctx); err == nil && now != w.last {
+		w.last = now
+		w.mark()
 	}
 }
 
 // fingerprint is something that changes when the resource does, as far as one
 // cheap request tells.
-func (w *watch) fingerprint(ctx context.Context) string {
-	if w.runID == "" {
-		page, err := w.client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: recentRuns})
+func (w *watch) fingerprint(ctx context.Context) (string, error) {
+	if w.runID != "" {
+		run, err := w.client.GetRun(ctx, w.runID)
 		if err != nil {
-			return ""
+			return "", err
 		}
-		s := ""
-		for i := range page.Data {
-			s += runMark(&page.Data[i])
-		}
-		return s
+		return runMark(run), nil
 	}
-	run, err := w.client.GetRun(ctx, w.runID)
+	page, err := w.client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: recentRuns})
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return runMark(run)
+	var marks strings.Builder
+	for i := range page.Data {
+		marks.WriteString(runMark(&page.Data[i]))
+	}
+	return marks.String(), nil
 }
 
 func runMark(run *wire.Run) string {
