@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"fabro-mcp/protocol"
@@ -18,6 +19,8 @@ var (
 	errCannotAsk = errors.New("the host cannot ask its user")
 	// errUnanswered: nobody reacted within host.askFor.
 	errUnanswered = errors.New("nobody answered in time (a form waits ten minutes)")
+	// errCapped: nobody reacted before the call had to come back (--max-wait).
+	errCapped = errors.New("nobody answered before this server's cap on one call (--max-wait); call again to ask again")
 	// errAskFailed: the host was asked and answered with an error, or with
 	// something that is no answer.
 	errAskFailed = errors.New("the host could not ask its user")
@@ -33,11 +36,27 @@ func (p *pendingAsk) Unwrap() error { return p.err }
 // canAsk reports whether this call may put a form to a person.
 func (r *request) canAsk() bool { return r.call.CanAsk(protocol.InputForm) }
 
+// rest is how long this call may still take.
+func (r *request) rest() time.Duration {
+	if r.cfg.MaxWait <= 0 {
+		return math.MaxInt64
+	}
+	return max(0, r.cfg.MaxWait-r.now().Sub(r.began))
+}
+
 // ask puts forms to the person. The error is a *pendingAsk that the caller must
-// pass on, errCannotAsk, errUnanswered, errAskFailed, or the end of the call.
+// pass on, errCannotAsk, errUnanswered, errCapped, errAskFailed, or the end of the
+// call. Where the peer asks between two calls, a person's time is no part of ours.
 func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[string]protocol.InputResponse, error) {
 	r.call.SetState(r.state)
-	waiting, cancel := context.WithTimeout(ctx, r.askFor)
+	limit, late := r.askFor, errUnanswered
+	if rest := r.rest(); rest < limit {
+		limit, late = rest, errCapped
+	}
+	if limit == 0 && !r.call.AsksTogether() {
+		return nil, late // no form that disappears at once
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	answers, err := r.call.Ask(waiting, forms...)
 	switch {
@@ -48,7 +67,7 @@ func (r *request) ask(ctx context.Context, forms ...protocol.InputRequest) (map[
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case waiting.Err() != nil:
-		return nil, errUnanswered
+		return nil, late
 	case errors.Is(err, protocol.ErrInputClosed):
 		return nil, protocol.ErrInputClosed
 	case !r.call.AsksTogether():

@@ -175,6 +175,10 @@ func TestDeletedWhileAsking(t *testing.T) {
 			if got.EndedBy != endedTerminal || len(got.Runs) != 1 || got.Runs[0].Status != "gone" || got.Runs[0].CreatedAt != stamp(run.Timestamps.CreatedAt) {
 				t.Errorf("%s", r.text())
 			}
+			notes := []string{"question q1 of " + run.ID + " is gone with its run; the answer given here was not used", run.ID + " was deleted meanwhile"}
+			if diff := cmp.Diff(notes, got.Notes); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
 		})
 	}
 }
@@ -222,19 +226,107 @@ func TestAnswerCannotAsk(t *testing.T) {
 	}
 }
 
-// TestHostFailsToAsk: a host that declared forms and then refuses them.
+// TestHostFailsToAsk: a host that declared forms and then fails to show them is not
+// taken for a person who does not answer.
 func TestHostFailsToAsk(t *testing.T) {
+	for name, answer := range map[string]map[string]any{
+		"an error":  {"error": map[string]any{"code": -32603, "message": "no window"}},
+		"no answer": {"action": "whatever"},
+		"half":      {"action": "accept", "content": map[string]any{}},
+	} {
+		for _, revision := range []string{rev2506, rev2511} {
+			t.Run(name+" "+revision, func(t *testing.T) {
+				api := newFakeAPI(t)
+				run := api.add(wire.StatusRunning)
+				api.ask(run, deployQuestion())
+				s := open(t, Config{Connect: api.connect}, revision, func(map[string]any) map[string]any { return answer })
+				r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
+				var got gatherResult
+				r.structured(&got)
+				if got.EndedBy != endedAskFailed || len(got.WaitingFor) != 1 || len(got.Notes) != 1 || !strings.Contains(r.text(), "The host could not ask the person") {
+					t.Errorf("%+v\n%s", got, r.text())
+				}
+				for _, call := range []struct{ tool, arguments string }{{nameGet, `{}`}, {nameInteract, `{"action":"answer","run_id":"` + run.ID + `"}`}} {
+					r := s.call(call.tool, call.arguments)
+					if !r.failed() || strings.Contains(r.text(), "The person") || len(api.bodies) != 0 {
+						t.Errorf("%s: %s", call.tool, r.text())
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestMaxWaitCapsForms: a call comes back in time although a person has not
+// answered yet, takes its form away, and says what to do next.
+func TestMaxWaitCapsForms(t *testing.T) {
 	for _, revision := range []string{rev2506, rev2511} {
 		t.Run(revision, func(t *testing.T) {
 			api := newFakeAPI(t)
 			run := api.add(wire.StatusRunning)
 			api.ask(run, deployQuestion())
-			s := open(t, Config{Connect: api.connect}, revision, func(map[string]any) map[string]any { return map[string]any{"action": "whatever"} })
-			r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
-			var got gatherResult
-			r.structured(&got)
-			if got.EndedBy != endedDeclined || len(got.WaitingFor) != 1 || len(got.Notes) != 1 {
-				t.Errorf("%+v", got)
+			var now time.Time // stands still, so that each form gets the whole cap
+			s := openHost(t, Config{Connect: api.connect, MaxWait: 20 * time.Millisecond}, revision, func(map[string]any) map[string]any { return nil },
+				func(h *host) { h.now = func() time.Time { return now } })
+			for _, c := range []struct{ tool, arguments, want string }{
+				{nameGather, `{"run_ids":["` + run.ID + `"]}`, "Time is up: this server caps one call (--max-wait), and 1 question(s) wait for a person, see below. Call " + nameGather + " again"},
+				{nameInteract, `{"action":"answer","run_id":"` + run.ID + `"}`, "(--max-wait); call again to ask again; nothing was answered, the run still waits"},
+				{nameGet, `{}`, "(--max-wait); call again to ask again. No run was chosen"},
+			} {
+				r := s.call(c.tool, c.arguments)
+				if !strings.Contains(r.text(), c.want) || len(api.bodies) != 0 {
+					t.Errorf("%s: %s", c.tool, r.text())
+				}
+				s.untilNote("notifications/cancelled")
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if len(s.asked) != 3 {
+				t.Errorf("%d forms", len(s.asked))
+			}
+		})
+	}
+	t.Run("no time left", func(t *testing.T) {
+		api := newFakeAPI(t)
+		run := api.add(wire.StatusRunning)
+		api.ask(run, deployQuestion())
+		clock := time.Now()
+		s := openHost(t, Config{Connect: api.connect, MaxWait: time.Minute}, rev2511, accept(nil), func(h *host) {
+			h.now = func() time.Time {
+				api.mu.Lock()
+				defer api.mu.Unlock()
+				clock = clock.Add(2 * time.Minute)
+				return clock
+			}
+		})
+		r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
+		if !strings.Contains(r.text(), "caps one call (--max-wait), and 1 question(s) wait") || len(s.forms()) != 0 {
+			t.Errorf("%d forms, %s", len(s.forms()), r.text())
+		}
+	})
+}
+
+// TestBlockedButAnswered: on a server that moves a run on only some time after the
+// answer, the text does not ask for the answer again.
+func TestBlockedButAnswered(t *testing.T) {
+	for _, revision := range eras {
+		t.Run(revision, func(t *testing.T) {
+			api := newFakeAPI(t)
+			one, two := api.add(wire.StatusRunning), api.add(wire.StatusRunning)
+			api.onAnswer = func(run *fakeRun, _ string, _ wire.SubmitAnswer) {
+				run.Lifecycle.Status = wire.RunStatus{Kind: wire.StatusBlocked, BlockedReason: wire.BlockedHumanInput}
+			}
+			api.ask(one, wire.Question{ID: "a", Text: "First?", Type: wire.QuestionYesNo})
+			api.ask(two, wire.Question{ID: "b", Text: "Second?", Type: wire.QuestionYesNo})
+			s := open(t, Config{Connect: api.connect}, revision, func(params map[string]any) map[string]any {
+				if strings.Contains(params["message"].(string), "Second?") {
+					return map[string]any{"action": "decline"}
+				}
+				return map[string]any{"action": "accept", "content": map[string]any{"answer": true}}
+			})
+			r := s.call(nameGather, `{"run_ids":["`+one.ID+`","`+two.ID+`"]}`)
+			if line := one.ID + " (release): blocked(human_input_required). No question is open any more"; !strings.Contains(r.text(), line) {
+				t.Errorf("no %q in\n%s", line, r.text())
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/protocol"
@@ -17,6 +18,7 @@ type request struct {
 	*host
 	tool  *toolSpec
 	call  *protocol.ToolCall
+	began time.Time
 	state roundState
 }
 
@@ -44,7 +46,7 @@ type reply struct {
 
 // call decodes, runs and renders one tool call.
 func (h *host) call(ctx context.Context, t *toolSpec, call *protocol.ToolCall) (*protocol.ToolResult, error) {
-	r := &request{host: h, tool: t, call: call}
+	r := &request{host: h, tool: t, call: call, began: h.now()}
 	if _, err := call.State(&r.state); err != nil {
 		return nil, err
 	}

@@ -257,6 +257,18 @@ func (w *followed) open() []wire.Question {
 	return out
 }
 
+// answer keeps that this call has passed on an answer; the run is read again.
+func (w *followed) answer(question string) {
+	w.answered[question] = true
+	w.set(func() { w.marked = true })
+}
+
+// goesOn reports whether a blocked run has no open question any more: it is about
+// to leave that state.
+func (w *followed) goesOn() bool {
+	return w.run.Lifecycle.Status.Kind == wire.StatusBlocked && len(w.open()) == 0
+}
+
 // waitsForPerson reports whether only a person can move the run on.
 func (w *followed) waitsForPerson() bool {
 	switch w.run.Lifecycle.Status.Kind {

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ const (
 	endedAttention   = "attention"    // every unfinished run waits for a person
 	endedDeadline    = "deadline"     // time is up
 	endedDeclined    = "declined"     // the person did not answer
+	endedAskFailed   = "ask_failed"   // the host could not ask the person
 	endedInputClosed = "input_closed" // the host is going away
 )
 
@@ -50,7 +50,7 @@ type gatherResult struct {
 
 const gatherSchema = `{"type":"object","properties":{"runs":{"type":"array","items":` + summarySchema + `},"timed_out":{"type":"boolean"},` +
 	`"elapsed_seconds":{"type":"integer","minimum":0},` +
-	`"ended_by":{"type":"string","enum":["terminal","attention","deadline","declined","input_closed"]},` +
+	`"ended_by":{"type":"string","enum":["terminal","attention","deadline","declined","ask_failed","input_closed"]},` +
 	`"waiting_for":{"type":"array","description":"Questions that wait for a person","items":` + waitingSchema + `},` +
 	`"notes":{"type":"array","items":{"type":"string"}}},` +
 	`"required":["runs","timed_out","elapsed_seconds","ended_by","waiting_for","notes"]}`
@@ -63,8 +63,7 @@ type gathering struct {
 	order   []*followed // as asked for, duplicates included
 	state   *gatherState
 	window  time.Duration // how long the gather may wait, over all rounds
-	limit   time.Duration // how long this round may wait (--max-wait); 0: no limit
-	capped  bool          // the limit ended it
+	capped  bool          // --max-wait ends this round before the window does
 	began   time.Time     // of this round
 	paused  time.Duration // spent by the person in this round
 	endedBy string
@@ -74,7 +73,7 @@ type gathering struct {
 
 func (p *gatherParams) run(ctx context.Context, r *request) (*reply, error) {
 	g := &gathering{r: r, p: p, began: r.now(), state: r.state.Gather, skip: map[string]bool{}}
-	g.window, g.limit = time.Duration(p.Timeout.Value)*time.Second, r.cfg.MaxWait
+	g.window = time.Duration(p.Timeout.Value) * time.Second
 	client, err := r.client(ctx)
 	if err != nil {
 		return nil, err
@@ -131,13 +130,9 @@ func (g *gathering) find(ctx context.Context, client *fabroapi.Client) error {
 
 // left is the waiting time that remains.
 func (g *gathering) left() time.Duration {
-	left := g.window - g.used()
-	if g.limit > 0 && g.limit-g.here() < left {
-		g.capped = true
-		return g.limit - g.here()
-	}
-	g.capped = false
-	return left
+	left, rest := g.window-g.used(), g.r.rest()
+	g.capped = rest < left
+	return min(left, rest)
 }
 
 // used is the waiting time spent in all rounds, without the person's.
@@ -161,15 +156,13 @@ func (g *gathering) wait(ctx context.Context) error {
 		if ended := g.ended(); ended != "" {
 			g.endedBy = ended
 		}
-		if g.endedBy != "" { // or the person declined what this round brought
+		if g.endedBy != "" { // or what was asked ended it
 			return nil
 		}
 		if asked, err := g.askOpen(ctx); err != nil {
 			return err
-		} else if g.endedBy != "" {
-			return nil
 		} else if asked {
-			continue
+			continue // what was answered is read again, even if asking ended the wait
 		}
 		if g.attention() {
 			g.endedBy = endedAttention
@@ -221,8 +214,8 @@ func (g *gathering) attention() bool {
 		if !w.ended() && !w.waitsForPerson() {
 			return false
 		}
-		if w.run.Lifecycle.Status.Kind == wire.StatusBlocked && len(w.open()) == 0 {
-			return false // answered; the run is about to go on
+		if !w.ended() && w.goesOn() {
+			return false
 		}
 	}
 	return true
@@ -234,8 +227,8 @@ func (g *gathering) report() {
 		return
 	}
 	window := g.window
-	if g.limit > 0 {
-		window = min(window, g.state.Used+g.limit)
+	if limit := g.r.cfg.MaxWait; limit > 0 {
+		window = min(window, g.state.Used+limit)
 	}
 	g.r.call.Progress(g.used().Seconds(), window.Seconds(), statusLine(g.f.runs))
 }
@@ -334,7 +327,11 @@ func (h *host) gatherText(out *gatherResult, runs []*followed, capped bool) stri
 			page.Line("%s: gone, it was deleted meanwhile", w.id)
 			continue
 		}
-		page.Line("%s", h.shownLine(w.run, len(w.open())))
+		if w.goesOn() {
+			page.Line("%s", h.runLineWith(w.run, "No question is open any more; wait for what it does next."))
+		} else {
+			page.Line("%s", h.shownLine(w.run, len(w.open())))
+		}
 		quoteError(page, w.run)
 	}
 	for i := range out.WaitingFor {
@@ -362,58 +359,11 @@ func gatherHeadline(out *gatherResult, ended, all int, capped bool) string {
 			s += ". Call " + nameGather + " again to go on waiting."
 		}
 	case endedDeclined:
-		s += " The person did not answer (see the notes); nothing was answered for them."
+		s += " The person left a question unanswered (see the notes); nothing was answered for them."
+	case endedAskFailed:
+		s += " The host could not ask the person (see the notes); nothing was answered for them."
 	case endedInputClosed:
 		s += " The host is going away; the runs go on."
 	}
 	return s
 }
-
-// noteAnswer keeps for the result what became of an answer.
-func (g *gathering) noteAnswer(w *followed, q *wire.Question, answer wire.SubmitAnswer, err error) {
-	w.answered[q.ID] = true
-	g.state.Answered = append(g.state.Answered, q.ID)
-	switch {
-	case err == nil:
-		g.notes = append(g.notes, fmt.Sprintf("the person answered question %s of %s: %s", q.ID, w.id, answerText(q, answer)))
-	case isConflict(err) || isGone(err):
-		g.noteElsewhere(q.ID, w.id)
-	}
-	w.set(func() { w.marked = true })
-}
-
-// noteElsewhere keeps for the result that an answer came too late.
-func (g *gathering) noteElsewhere(question, run string) {
-	g.notes = append(g.notes, fmt.Sprintf("question %s of %s was answered elsewhere meanwhile, or its time ran out; the answer given here was not used", question, run))
-}
-
-// answerText shows an answer in a line.
-func answerText(q *wire.Question, a wire.SubmitAnswer) string {
-	label := func(key string) string {
-		for _, o := range q.Options {
-			if o.Key == key && o.Label != key {
-				return key + " (" + plain.Line(bareLabel(key, o.Label), 60) + ")"
-			}
-		}
-		return key
-	}
-	switch a.Kind {
-	case wire.AnswerSelected:
-		return label(a.OptionKey)
-	case wire.AnswerMultiSelected:
-		if len(a.OptionKeys) == 0 {
-			return "nothing selected"
-		}
-		labels := make([]string, len(a.OptionKeys))
-		for i, key := range a.OptionKeys {
-			labels[i] = label(key)
-		}
-		return strings.Join(labels, ", ")
-	case wire.AnswerText:
-		return fmt.Sprintf("%q", plain.Line(a.Text, 120))
-	}
-	return a.Kind
-}
-
-// errAnswerRefused: the API did not take an answer that fits the question.
-var errAnswerRefused = errors.New("the answer was not accepted")

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/protocol"
+	"fabro-mcp/tools/plain"
 )
 
 // openQuestion is a question together with its run.
@@ -50,7 +52,9 @@ func (g *gathering) takeAnswers(ctx context.Context) error {
 		}
 	}
 	for _, question := range slices.Sorted(maps.Keys(asked)) {
-		g.noteElsewhere(question, asked[question])
+		run := asked[question]
+		gone := slices.ContainsFunc(g.f.runs, func(w *followed) bool { return w.id == run && w.gone })
+		g.notes = append(g.notes, lateNote(question, run, gone))
 	}
 	if len(open) == 0 {
 		g.state.Asked = nil
@@ -60,7 +64,7 @@ func (g *gathering) takeAnswers(ctx context.Context) error {
 }
 
 // askOpen puts the open questions to the person, where the host can. It reports
-// whether it did; endedBy is set when the person did not answer.
+// whether it did; endedBy is set when that brought no answer.
 func (g *gathering) askOpen(ctx context.Context) (bool, error) {
 	if g.r.cfg.ReadOnly || !g.r.canAsk() {
 		return false, nil
@@ -109,11 +113,18 @@ func (g *gathering) put(ctx context.Context, open []openQuestion) error {
 		for _, o := range open { // the result carries the questions instead
 			g.notes = append(g.notes, fmt.Sprintf("the host could not show question %s", o.q.ID))
 		}
-		g.endedBy = endedDeclined
+		g.endedBy = endedAskFailed
 		return nil
-	case errors.Is(err, errUnanswered), errors.Is(err, errAskFailed):
+	case errors.Is(err, errUnanswered):
 		g.notes = append(g.notes, err.Error())
 		g.endedBy = endedDeclined
+		return nil
+	case errors.Is(err, errAskFailed):
+		g.notes = append(g.notes, err.Error())
+		g.endedBy = endedAskFailed
+		return nil
+	case errors.Is(err, errCapped):
+		g.endedBy, g.capped = endedDeadline, true
 		return nil
 	case errors.Is(err, protocol.ErrInputClosed):
 		g.endedBy = endedInputClosed
@@ -149,7 +160,9 @@ func (g *gathering) submit(ctx context.Context, o openQuestion, content map[stri
 	answer, err := formAnswerOf(&o.q, content)
 	if err != nil {
 		g.notes = append(g.notes, err.Error())
-		g.endedBy = endedDeclined
+		if g.endedBy == "" { // declined outweighs it
+			g.endedBy = endedAskFailed
+		}
 		return nil
 	}
 	err = g.r.submitAnswer(ctx, g.f.client, o.w.id, o.q.ID, answer)
@@ -159,3 +172,60 @@ func (g *gathering) submit(ctx context.Context, o openQuestion, content map[stri
 	g.noteAnswer(o.w, &o.q, answer, err)
 	return nil
 }
+
+// noteAnswer keeps for the result what became of an answer.
+func (g *gathering) noteAnswer(w *followed, q *wire.Question, answer wire.SubmitAnswer, err error) {
+	w.answer(q.ID)
+	g.state.Answered = append(g.state.Answered, q.ID)
+	g.notes = append(g.notes, answerNote(w, q, answer, err))
+}
+
+// answerNote says what became of an answer that was passed on: it was taken, or the
+// API refused it because of what happened while the person answered.
+func answerNote(w *followed, q *wire.Question, answer wire.SubmitAnswer, err error) string {
+	if err == nil {
+		return fmt.Sprintf("the person answered question %s of %s: %s", q.ID, w.id, answerText(q, answer))
+	}
+	return lateNote(q.ID, w.id, isGone(err))
+}
+
+// lateNote says that an answer came too late, and whether that is so because the
+// run is gone.
+func lateNote(question, run string, gone bool) string {
+	why := "was answered elsewhere meanwhile, or its time ran out"
+	if gone {
+		why = "is gone with its run"
+	}
+	return fmt.Sprintf("question %s of %s %s; the answer given here was not used", question, run, why)
+}
+
+// answerText shows an answer in a line.
+func answerText(q *wire.Question, a wire.SubmitAnswer) string {
+	label := func(key string) string {
+		for _, o := range q.Options {
+			if o.Key == key && o.Label != key {
+				return key + " (" + plain.Line(bareLabel(key, o.Label), 60) + ")"
+			}
+		}
+		return key
+	}
+	switch a.Kind {
+	case wire.AnswerSelected:
+		return label(a.OptionKey)
+	case wire.AnswerMultiSelected:
+		if len(a.OptionKeys) == 0 {
+			return "nothing selected"
+		}
+		labels := make([]string, len(a.OptionKeys))
+		for i, key := range a.OptionKeys {
+			labels[i] = label(key)
+		}
+		return strings.Join(labels, ", ")
+	case wire.AnswerText:
+		return fmt.Sprintf("%q", plain.Line(a.Text, 120))
+	}
+	return a.Kind
+}
+
+// errAnswerRefused: the API did not take an answer that fits the question.
+var errAnswerRefused = errors.New("the answer was not accepted")

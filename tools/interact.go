@@ -238,7 +238,7 @@ func (r *request) askAnswer(ctx context.Context, run *wire.Run, q *wire.Question
 	switch {
 	case errors.Is(err, errCannotAsk):
 		return none, args.Errorf("answer is required for action answer")
-	case errors.Is(err, errUnanswered), errors.Is(err, errAskFailed):
+	case errors.Is(err, errUnanswered), errors.Is(err, errCapped), errors.Is(err, errAskFailed):
 		return none, fmt.Errorf("%w; nothing was answered, the run still waits", err)
 	case err != nil:
 		return none, err

@@ -57,8 +57,10 @@ func (r *request) chooseFor(ctx context.Context, key, what, message string, cand
 	switch {
 	case errors.Is(err, errCannotAsk):
 		return "", errNoCandidates
-	case errors.Is(err, errUnanswered), errors.Is(err, errAskFailed):
+	case errors.Is(err, errUnanswered):
 		return "", &errNotChosen{what}
+	case errors.Is(err, errCapped), errors.Is(err, errAskFailed):
+		return "", fmt.Errorf("%w. No %s was chosen, so nothing was done; it can be passed as an argument, too", err, what)
 	case err != nil:
 		return "", err
 	}

@@ -148,11 +148,7 @@ func TestSubscriptionStartsAtOnce(t *testing.T) {
 			}
 			c.change()
 			close(changed)
-			select {
-			case <-s.noted:
-			case <-time.After(2 * time.Minute):
-				t.Fatal("no notification")
-			}
+			s.untilNote("notifications/resources/updated")
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if got := s.notes[0]["params"].(map[string]any)["uri"]; got != c.uri {

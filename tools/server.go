@@ -45,7 +45,8 @@ type Config struct {
 	// Roots bound the files that create may read; empty: no bound.
 	Roots []string
 
-	// MaxWait caps one gather, for hosts that give up on long calls; 0: no cap.
+	// MaxWait caps the time of one call that waits, for a run or for a person, for
+	// hosts that give up on long calls; 0: no cap.
 	MaxWait time.Duration
 	// StateDir holds what outlives the process: the key of sealed state, tasks,
 	// request keys, the audit log. "" keeps nothing.

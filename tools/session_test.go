@@ -30,13 +30,15 @@ type session struct {
 	revision string
 	caps     map[string]any
 	// answer fills in a form; nil refuses to be asked. It returns the result of
-	// elicitation/create; without one the form stays open.
+	// elicitation/create; without one the form stays open, and one with an "error"
+	// is a failure of the host.
 	answer func(params map[string]any) map[string]any
 
 	mu      sync.Mutex // protects the fields below
 	nextID  int
 	waiting map[string]chan map[string]any
 	notes   []map[string]any
+	told    int           // how many of the notes untilNote has seen
 	noted   chan struct{} // one for each notification, never blocking the reader
 	asked   []map[string]any
 }
@@ -119,7 +121,9 @@ func (s *session) read() {
 				s.write(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": -32601, "message": "no"}})
 				continue
 			}
-			if result := s.answer(params); result != nil {
+			if result := s.answer(params); result["error"] != nil {
+				go s.write(map[string]any{"jsonrpc": "2.0", "id": id, "error": result["error"]})
+			} else if result != nil {
 				go s.write(map[string]any{"jsonrpc": "2.0", "id": id, "result": result})
 			}
 		case isCall:
@@ -187,6 +191,28 @@ func (s *session) request(method string, params map[string]any) map[string]any {
 		s.t.Fatalf("%s: %v", method, m)
 	}
 	return result
+}
+
+// untilNote waits for the next notification of a method.
+func (s *session) untilNote(method string) {
+	s.t.Helper()
+	deadline := time.After(2 * time.Minute)
+	for {
+		s.mu.Lock()
+		for len(s.notes) > s.told {
+			s.told++
+			if s.notes[s.told-1]["method"] == method {
+				s.mu.Unlock()
+				return
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.noted:
+		case <-deadline:
+			s.t.Fatalf("no %s", method)
+		}
+	}
 }
 
 // call calls a tool to the end, answering input_required like a host would.

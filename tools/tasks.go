@@ -266,14 +266,15 @@ func (t *gatherTasks) UpdateTask(ctx context.Context, id string, responses map[s
 		return err
 	}
 	r := &request{host: t.host, tool: t.host.spec(nameGather), call: &protocol.ToolCall{Name: nameGather, Exchange: x}}
-	var declined []string
+	var notes []string
+	declined := false
 	for _, o := range questionsOf(view.f.runs) {
 		response, given := responses[o.q.ID]
 		if !given || response.Elicit == nil {
 			continue
 		}
 		if response.Elicit.Action != protocol.ActionAccept {
-			declined = append(declined, notAnswered(o.q.ID, o.w.id, response.Elicit))
+			notes, declined = append(notes, notAnswered(o.q.ID, o.w.id, response.Elicit)), true
 			continue
 		}
 		answer, err := formAnswerOf(&o.q, response.Elicit.Content)
@@ -284,13 +285,15 @@ func (t *gatherTasks) UpdateTask(ctx context.Context, id string, responses map[s
 		if err != nil && !isConflict(err) && !isGone(err) {
 			return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("question %s: %s", o.q.ID, t.host.sentence(err))}
 		}
-		o.w.answered[o.q.ID] = true
+		o.w.answer(o.q.ID)
+		notes = append(notes, answerNote(o.w, &o.q, answer, err))
 	}
-	if declined != nil {
-		_, err := t.complete(view, endedDeclined, declined)
-		return err
+	if !declined {
+		return nil
 	}
-	return nil
+	view.f.look(ctx, followedPoll, false) // the runs that were answered go on
+	_, err = t.complete(view, endedDeclined, notes)
+	return err
 }
 
 // CancelTask ends the waiting. The runs go on.
