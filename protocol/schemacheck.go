@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strings"
 	"unicode/utf8"
+
+	"fabro-mcp/internal/plural"
 )
 
 // fault is what keeps a value from fitting a schema.
@@ -178,9 +180,9 @@ func (s *schema) checkString(v []byte) *fault {
 	n := utf8.RuneCountInString(text)
 	switch {
 	case n < s.minLength:
-		return faulty("must have at least %d characters", s.minLength)
+		return faulty("must have at least %s", plural.Count(s.minLength, "character"))
 	case s.maxLength >= 0 && n > s.maxLength:
-		return faulty("must have at most %d characters", s.maxLength)
+		return faulty("must have at most %s", plural.Count(s.maxLength, "character"))
 	case s.pattern != nil && !s.pattern.MatchString(text):
 		return faulty("must match %s", s.pattern)
 	}

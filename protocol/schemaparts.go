@@ -1,6 +1,10 @@
 package protocol
 
-import "slices"
+import (
+	"slices"
+
+	"fabro-mcp/internal/plural"
+)
 
 // walkObject holds the object at b[i] against the schema and returns where it ends.
 func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
@@ -48,9 +52,9 @@ func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
 	}
 	switch {
 	case count < s.minProps:
-		return i, faulty("must have at least %d properties", s.minProps)
+		return i, faulty("must have at least %s", plural.Count(s.minProps, "property", "properties"))
 	case s.maxProps >= 0 && count > s.maxProps:
-		return i, faulty("must have at most %d properties", s.maxProps)
+		return i, faulty("must have at most %s", plural.Count(s.maxProps, "property", "properties"))
 	}
 	return i, nil
 }
@@ -175,9 +179,9 @@ func (s *schema) walkArray(b []byte, i, depth int) (int, *fault) {
 	i++
 	switch {
 	case count < s.minItems:
-		return i, faulty("must have at least %d items", s.minItems)
+		return i, faulty("must have at least %s", plural.Count(s.minItems, "item"))
 	case s.maxItems >= 0 && count > s.maxItems:
-		return i, faulty("must have at most %d items", s.maxItems)
+		return i, faulty("must have at most %s", plural.Count(s.maxItems, "item"))
 	case s.contains != nil && !contained:
 		return i, faulty("must contain an item of a certain kind")
 	}

@@ -587,7 +587,7 @@ func TestGatherProgress(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	params := s.notes[0]["params"].(map[string]any)
-	if s.notes[0]["method"] != "notifications/progress" || params["total"] != 300.0 || !strings.Contains(params["message"].(string), "0 of 1 run(s) ended; release running") {
+	if s.notes[0]["method"] != "notifications/progress" || params["total"] != 300.0 || !strings.Contains(params["message"].(string), "0 of 1 run ended; release running") {
 		t.Errorf("%v", s.notes[0])
 	}
 }

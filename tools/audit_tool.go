@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
 )
@@ -69,7 +70,7 @@ func (p *auditParams) run(_ context.Context, r *request) (*reply, error) {
 	case len(out.Entries) == 0:
 		page.Line("Nothing was changed through this server's tools in the last %s.", inWords(out.Minutes))
 	default:
-		page.Line("%d call(s) that changed something, or tried to, in the last %s, newest first:", len(out.Entries), inWords(out.Minutes))
+		page.Line("%s that changed something, or tried to, in the last %s, newest first:", plural.Count(len(out.Entries), "call"), inWords(out.Minutes))
 	}
 	for _, e := range out.Entries {
 		at, _, _ := strings.Cut(strings.TrimSuffix(e.Time, "Z"), ".") // to the second

@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/plain"
 )
 
@@ -214,7 +215,7 @@ func (c *creation) reply() *reply {
 		if c.reused > 0 {
 			verb = fmt.Sprintf("in all, %d of them created by an earlier call with this request_key", c.reused)
 		}
-		page.Line("%d Fabro run(s) %s, start requested for %d.", len(c.out.Runs), verb, started)
+		page.Line("%s %s, start requested for %d.", plural.Count(len(c.out.Runs), "Fabro run"), verb, started)
 	}
 	for _, run := range c.runs {
 		page.Line("%s", c.r.runLine(run))

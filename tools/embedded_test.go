@@ -171,7 +171,7 @@ func TestEmbeddedGate(t *testing.T) {
 		if text := s.call(nameInteract, call).text(); !strings.Contains(text, "Answered question") {
 			t.Fatal(text)
 		}
-		if text := s.call(nameGather, `{"run_ids":["`+id+`"],"timeout_seconds":60}`).text(); !strings.Contains(text, "1 of 1 run(s) ended") {
+		if text := s.call(nameGather, `{"run_ids":["`+id+`"],"timeout_seconds":60}`).text(); !strings.Contains(text, "1 of 1 run ended") {
 			t.Error(text)
 		}
 	})

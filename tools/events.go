@@ -11,6 +11,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/plain"
 )
 
@@ -230,7 +231,7 @@ func (p *eventsParams) text(run *wire.Run, s *eventScan) string {
 	if s.desc {
 		order = "newest first"
 	}
-	page.Line("%s (%s): %d event(s), %s.", run.ID, run.Lifecycle.Status, len(s.found), order)
+	page.Line("%s (%s): %s, %s.", run.ID, run.Lifecycle.Status, plural.Count(len(s.found), "event"), order)
 	var b strings.Builder
 	for i := range s.found {
 		b.WriteString(eventLine(&s.found[i], p.Action == "details"))

@@ -8,6 +8,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/protocol"
 	"fabro-mcp/tools/plain"
 )
@@ -271,7 +272,7 @@ func statusLine(runs []*followed) string {
 	if rest := len(runs) - ended - len(parts); rest > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
-	line := fmt.Sprintf("%d of %d run(s) ended", ended, len(runs))
+	line := fmt.Sprintf("%d of %s ended", ended, plural.Count(len(runs), "run"))
 	if len(parts) > 0 {
 		line += "; " + strings.Join(parts, "; ")
 	}
@@ -344,7 +345,7 @@ func (h *host) gatherText(out *gatherResult, runs []*followed, capped bool) stri
 }
 
 func gatherHeadline(out *gatherResult, ended, all int, capped bool) string {
-	s := fmt.Sprintf("%d of %d run(s) ended, waited %d s.", ended, all, out.Elapsed)
+	s := fmt.Sprintf("%d of %s ended, waited %d s.", ended, plural.Count(all, "run"), out.Elapsed)
 	switch out.EndedBy {
 	case endedAttention:
 		s += " Every unfinished run waits for a person."
@@ -354,7 +355,7 @@ func gatherHeadline(out *gatherResult, ended, all int, capped bool) string {
 			s += ": this server caps one call (--max-wait)"
 		}
 		if len(out.WaitingFor) > 0 {
-			s += fmt.Sprintf(", and %d question(s) wait for a person, see below. Call %s again to go on waiting.", len(out.WaitingFor), nameGather)
+			s += fmt.Sprintf(", and a person has to answer %s, see below. Call %s again to go on waiting.", plural.Count(len(out.WaitingFor), "question"), nameGather)
 		} else {
 			s += ". Call " + nameGather + " again to go on waiting."
 		}

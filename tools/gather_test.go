@@ -32,7 +32,7 @@ func TestGatherUntilTheEnd(t *testing.T) {
 			var got gatherResult
 			r := s.finish(reply, nameGather, "")
 			if revision == rev2024 {
-				if !strings.Contains(r.text(), "2 of 2 run(s) ended") {
+				if !strings.Contains(r.text(), "2 of 2 runs ended") {
 					t.Error(r.text())
 				}
 				return

@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/protocol"
 	"fabro-mcp/tools/plain"
 )
@@ -61,7 +62,7 @@ func (h *host) getText(run *wire.Run, state json.RawMessage, questions []wire.Qu
 		page.Line("Child of %s", *run.ParentID)
 	}
 	if run.ChildrenCount > 0 {
-		page.Line(`%d child run(s)`, run.ChildrenCount)
+		page.Line("%s", plural.Count(run.ChildrenCount, "child run"))
 	}
 	page.Quote("Goal", plain.Clip(run.Goal, 2000))
 	quoteError(page, run)
@@ -102,7 +103,7 @@ func stageLines(state json.RawMessage) []string {
 		}
 		return strings.Compare(a, b)
 	})
-	lines := []string{fmt.Sprintf("%d stage(s):", len(ids))}
+	lines := []string{plural.Count(len(ids), "stage") + ":"}
 	if skip := len(ids) - maxStageLines; skip > 0 {
 		lines = append(lines, fmt.Sprintf("  (the first %d are not shown)", skip))
 		ids = ids[skip:]

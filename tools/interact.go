@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/protocol"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
@@ -115,7 +116,7 @@ func (p *interactParams) questions(ctx context.Context, r *request, client *fabr
 		questions = []wire.Question{}
 	}
 	page := &plain.Page{Rest: "All questions: " + runURI(run.ID, "questions")}
-	page.Line("%s has %d open question(s), status %s.", run.ID, len(questions), run.Lifecycle.Status)
+	page.Line("%s has %s, status %s.", run.ID, plural.Count(len(questions), "open question"), run.Lifecycle.Status)
 	for i := range questions {
 		w := r.waiting(run.ID, &questions[i])
 		r.pageQuestion(page, &w)

@@ -7,6 +7,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
 )
@@ -116,7 +117,7 @@ func stageOfInterest(ctx context.Context, client *fabroapi.Client, runID string)
 		}
 	}
 	if best == "" {
-		return "", fmt.Errorf("%w; %d stage(s) so far", errNoStage, len(stages))
+		return "", fmt.Errorf("%w; %s so far", errNoStage, plural.Count(len(stages), "stage"))
 	}
 	return best, nil
 }
@@ -276,10 +277,10 @@ func (s *lineSearch) show(number int, line, mark string) {
 
 func (p *logsParams) text(run *wire.Run, out *logsResult) string {
 	page := &plain.Page{Rest: "Ask for fewer lines, or read on with offset."}
-	what := fmt.Sprintf("%s stage %s, %d bytes in all", run.ID, plain.Line(out.StageID, 80), out.TotalBytes)
+	what := fmt.Sprintf("%s stage %s, %s in all", run.ID, plain.Line(out.StageID, 80), plural.Count(out.TotalBytes, "byte"))
 	switch {
 	case out.Matches != nil:
-		page.Line("%s: %d match(es) from byte %d on.", what, *out.Matches, out.Offset)
+		page.Line("%s: %s from byte %d on.", what, plural.Count(*out.Matches, "match", "matches"), out.Offset)
 	default:
 		page.Line("%s: from byte %d on.", what, out.Offset)
 	}

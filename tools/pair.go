@@ -7,6 +7,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/plain"
 )
 
@@ -104,7 +105,7 @@ func nextMessage(pair *wire.PairRecord) string {
 
 // pageTranscript quotes what was said, entry by entry.
 func pageTranscript(page *plain.Page, transcript *wire.PairTranscript) {
-	page.Line("%d transcript entries.", len(transcript.Data))
+	page.Line("%s.", plural.Count(len(transcript.Data), "transcript entry", "transcript entries"))
 	var b strings.Builder
 	for _, e := range transcript.Data {
 		text := ""

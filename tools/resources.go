@@ -11,6 +11,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/protocol"
 	"fabro-mcp/tools/plain"
 )
@@ -249,7 +250,7 @@ func (r *resources) log(ctx context.Context, uri string, client *fabroapi.Client
 	}
 	body := plain.Clean(string(data))
 	if before > 0 {
-		body = fmt.Sprintf("[the first %d bytes are not shown]\n%s", before, body)
+		body = fmt.Sprintf("[not shown: the first %s]\n%s", plural.Count(before, "byte"), body)
 	}
 	return text(uri, mimeText, body, ttl), nil
 }

@@ -47,7 +47,7 @@ func TestResources(t *testing.T) {
 		{base + "/questions", `"Deploy?"`},
 		{base + "/graph", `digraph Release`},
 		{base + "/artifacts", `"artifacts": []`},
-		{base + "/logs/build@1", `[the first 15 bytes are not shown]`},
+		{base + "/logs/build@1", `[not shown: the first 15 bytes]`},
 		{base + "/logs/build%401", `xxxx`},
 	} {
 		if text := s.readText(c.uri); !strings.Contains(text, c.want) || strings.Contains(text, "\x1b") {

@@ -11,6 +11,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/tools/plain"
 )
 
@@ -236,7 +237,7 @@ func (h *host) searchReply(p *searchParams, s *scan) *reply {
 	case len(s.found) == 0:
 		page.Line("No run matches.%s", h.searchAdvice(p))
 	default:
-		page.Line("%d run(s), newest first:", len(s.found))
+		page.Line("%s, newest first:", plural.Count(len(s.found), "run"))
 	}
 	for _, run := range s.found {
 		row := searchRow{runSummary: summarize(run)}

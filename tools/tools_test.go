@@ -54,7 +54,7 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, part := range []string{"2 Fabro run(s) created, start requested for 1.", "fabro_run_gather {\"run_ids\":[\"" + api.runs[0].ID, `{"action":"start","run_id":"` + api.runs[1].ID} {
+	for _, part := range []string{"2 Fabro runs created, start requested for 1.", "fabro_run_gather {\"run_ids\":[\"" + api.runs[0].ID, `{"action":"start","run_id":"` + api.runs[1].ID} {
 		if !strings.Contains(r.text(), part) {
 			t.Errorf("text lacks %q:\n%s", part, r.text())
 		}
@@ -86,7 +86,7 @@ func TestCreatePartly(t *testing.T) {
 			if !r.failed() {
 				t.Fatal("no error")
 			}
-			for _, part := range []string{"1 Fabro run(s) created", api.runs[0].ID, "runs[1]", "was not created", c.want, "Not tried: runs[2]"} {
+			for _, part := range []string{"1 Fabro run created", api.runs[0].ID, "runs[1]", "was not created", c.want, "Not tried: runs[2]"} {
 				if !strings.Contains(r.text(), part) {
 					t.Errorf("text lacks %q:\n%s", part, r.text())
 				}
@@ -211,7 +211,7 @@ func TestInteract(t *testing.T) {
 		{actUnarchive, ``, []string{resolve, "POST" + path + "/unarchive"}, "Brought back"},
 		{actLinkParent, `,"parent_id":"` + parent.ID + `"`, []string{resolve, "GET /api/v1/runs/resolve?selector=" + parent.ID, "PUT" + path + "/parent"}, "Parent set."},
 		{actUnlinkParent, ``, []string{resolve, "DELETE" + path + "/parent"}, "Parent removed."},
-		{actQuestions, ``, []string{resolve, "GET" + path + "/questions?page[limit]=100&page[offset]=0"}, "0 open question(s)"},
+		{actQuestions, ``, []string{resolve, "GET" + path + "/questions?page[limit]=100&page[offset]=0"}, "0 open questions"},
 	} {
 		t.Run(c.action, func(t *testing.T) {
 			r := s.call(nameInteract, `{"action":"`+c.action+`","run_id":"`+run.ID+`"`+c.more+`}`)

@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/internal/workflow"
 	"fabro-mcp/tools/args"
 	"fabro-mcp/tools/plain"
@@ -38,7 +39,7 @@ func (p *workflowListParams) run(_ context.Context, r *request) (*reply, error) 
 	}
 	out := workflowListResult{Workflows: emptyList(r.listWorkflows(p.Cwd.Value))}
 	page := &plain.Page{Rest: "The structured result has them all."}
-	page.Line("%d workflow(s) can be run by name.", len(out.Workflows))
+	page.Line("%s can be run by name.", plural.Count(len(out.Workflows), "workflow"))
 	for _, w := range out.Workflows {
 		page.Line("> %s (%s): %s", plain.Line(w.Name, 80), w.Source, plain.Line(strings.TrimSpace(w.Title+" "+w.Description), 200))
 	}

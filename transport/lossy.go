@@ -25,7 +25,7 @@ func NewLossyWriter(w io.Writer, n int) *LossyWriter {
 		defer close(l.done)
 		for p := range l.queue {
 			if d := l.takeDropped(); d > 0 {
-				fmt.Fprintf(w, "(%d log lines dropped: nobody reads them)\n", d)
+				fmt.Fprintf(w, "(log lines dropped because nobody reads them: %d)\n", d)
 			}
 			w.Write(p)
 		}

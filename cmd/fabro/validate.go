@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"fabro-mcp/internal/plural"
 	"fabro-mcp/internal/workflow"
 	"fabro-mcp/tools/plain"
 )
@@ -73,7 +74,7 @@ func (c *validateCmd) Run(g *globals) error {
 		}
 		return silent{exitError}
 	}
-	g.say("%s: %d stages, %d edges, %s", plain.Clean(c.Workflow), len(compiled.Graph.Nodes), len(compiled.Graph.Edges), count(findings))
+	g.say("%s: %s, %s, %s", plain.Clean(c.Workflow), plural.Count(len(compiled.Graph.Nodes), "stage"), plural.Count(len(compiled.Graph.Edges), "edge"), count(findings))
 	return nil
 }
 
@@ -85,11 +86,8 @@ func count(findings []workflow.Diagnostic) string {
 	}
 	var parts []string
 	for _, severity := range []string{workflow.SeverityError, workflow.SeverityWarning, workflow.SeverityInfo} {
-		switch n := numbers[severity]; {
-		case n == 1:
-			parts = append(parts, "1 "+severity)
-		case n > 1:
-			parts = append(parts, fmt.Sprintf("%d %ss", n, severity))
+		if n := numbers[severity]; n > 0 {
+			parts = append(parts, plural.Count(n, severity))
 		}
 	}
 	if parts == nil {

@@ -12,6 +12,7 @@ import (
 	"fabro-mcp/conformance/runner"
 	"fabro-mcp/conformance/transcript"
 	"fabro-mcp/conformance/transcripts"
+	"fabro-mcp/internal/plural"
 )
 
 type explainCmd struct {
@@ -111,7 +112,7 @@ func listSuites(w io.Writer, ts []*transcript.Transcript) {
 		count[suite]++
 	}
 	for _, s := range transcripts.Suites() {
-		fmt.Fprintf(w, "%s\t%d transcripts\n", s, count[s])
+		fmt.Fprintf(w, "%s\t%s\n", s, plural.Count(count[s], "transcript"))
 	}
 }
 

@@ -16,7 +16,7 @@
 //	runs/          one directory a run, for live output
 //
 // The rooms below: store (SQLite), projection (events to state), engine (executes one workflow), runs (queues, lifecycle), api (HTTP).
-// The package may import fabroapi/wire, internal/workflow and internal/atomicfile.
+// The package may import fabroapi/wire, internal/workflow, internal/atomicfile and internal/plural.
 package embedded
 
 import (

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fabro-mcp/internal/plural"
 )
 
 // DrawText draws a graph with text, from its start downwards: each node with its
@@ -85,14 +87,7 @@ func (d *drawing) title() {
 	if goal := d.graph.Goal(); goal != "" {
 		fmt.Fprintf(d, ": %s", shorten(goal, 100))
 	}
-	fmt.Fprintf(d, "\n%s, %s\n\n", counted(len(d.graph.Nodes), "node"), counted(len(d.graph.Edges), "edge"))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	fmt.Fprintf(d, "\n%s, %s\n\n", plural.Count(len(d.graph.Nodes), "node"), plural.Count(len(d.graph.Edges), "edge"))
 }
 
 // brackets show the handler at a glance, in the spirit of the shapes.

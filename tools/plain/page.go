@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"fabro-mcp/internal/plural"
 )
 
 // Limit is the length of a result's text, in characters. Hosts cut or refuse
@@ -79,5 +81,5 @@ func (p *Page) String() string {
 	if rest == "" {
 		rest = "Ask for less, or read the structured result."
 	}
-	return fmt.Sprintf("%s\n[cut here: %d line(s) did not fit into %d characters. %s]", text, p.cut, Limit, Clip(rest, markReserve-100))
+	return fmt.Sprintf("%s\n[cut here: %s did not fit into %d characters. %s]", text, plural.Count(p.cut, "line"), Limit, Clip(rest, markReserve-100))
 }

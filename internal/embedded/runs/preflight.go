@@ -9,6 +9,7 @@ import (
 
 	"fabro-mcp/fabroapi/wire"
 	"fabro-mcp/internal/embedded/engine"
+	"fabro-mcp/internal/plural"
 )
 
 // Preflight looks at what a run of a checked manifest would need on this machine.
@@ -18,7 +19,7 @@ func (m *Manager) Preflight(c *Check, manifest *wire.RunManifest) []wire.Check {
 	}
 	var list []wire.Check
 	if c.OK {
-		list = append(list, check("Workflow", wire.CheckPass, fmt.Sprintf("%d nodes, %d edges", c.Summary.Nodes, c.Summary.Edges)))
+		list = append(list, check("Workflow", wire.CheckPass, plural.Count(c.Summary.Nodes, "node")+", "+plural.Count(c.Summary.Edges, "edge")))
 	} else {
 		list = append(list, check("Workflow", wire.CheckError, "the workflow has errors"))
 	}
