@@ -68,6 +68,7 @@ func model(args []string) (any, *globals) {
 }
 
 func main() {
+	keepOwnRights()
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
