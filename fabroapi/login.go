@@ -2,9 +2,11 @@ package fabroapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,7 +46,7 @@ type LoginResult struct {
 }
 
 // ErrNoLoginTarget is returned where a login needs a server over HTTP.
-var ErrNoLoginTarget = errors.New("`fabro auth` needs a Fabro server over HTTP; name it with --server https://HOST (FABRO_SERVER)")
+var ErrNoLoginTarget = errors.New("`fabro auth` needs a Fabro server over HTTP; name it with --server https://HOST (FABRO_SERVER). The embedded server needs no login")
 
 // httpTarget is the server that a login is about.
 func httpTarget(env Environment, server string) (Target, error) {
@@ -73,7 +75,7 @@ func Login(ctx context.Context, opts LoginOptions) (*LoginResult, error) {
 	if opts.DevToken != "" {
 		entry, err = devTokenEntry(ctx, target, strings.TrimSpace(opts.DevToken), noProxy)
 	} else {
-		entry, err = auth.Browser{Server: target.String(), Show: opts.Show, Open: opts.Open, Timeout: opts.Timeout, NoProxy: noProxy}.Login(ctx)
+		entry, err = browserEntry(ctx, target, opts, noProxy)
 	}
 	if err != nil {
 		return nil, err
@@ -89,6 +91,59 @@ func Login(ctx context.Context, opts LoginOptions) (*LoginResult, error) {
 		return result, fmt.Errorf("logged in to %s, but it could not be made the default server: %w", target, err)
 	}
 	return result, nil
+}
+
+// settleTime is how long a server may take to show that it is there before the
+// person is asked to log in there. A slow one is waited for beside the person.
+const settleTime = time.Second
+
+// browserEntry sends the person to the server's login page, unless it is certain
+// that nobody can open it.
+func browserEntry(ctx context.Context, target Target, opts LoginOptions, noProxy bool) (auth.Entry, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		if err := hopeless(ctx, target, noProxy); err != nil {
+			cancel(err)
+		}
+	}()
+	defer func() {
+		cancel(nil)
+		<-checked
+	}()
+	timer := time.NewTimer(settleTime)
+	defer timer.Stop()
+	select {
+	case <-checked:
+	case <-timer.C:
+	}
+	if ctx.Err() != nil {
+		return auth.Entry{}, context.Cause(ctx)
+	}
+	return auth.Browser{Server: target.String(), Show: opts.Show, Open: opts.Open, Timeout: opts.Timeout, NoProxy: noProxy}.Login(ctx)
+}
+
+// hopeless says why a server cannot be reached. Nil is an answer of any kind, and
+// also silence: what takes long may yet come.
+func hopeless(ctx context.Context, target Target, noProxy bool) error {
+	client, err := NewClient(Options{Target: target, NoProxy: noProxy, Retries: -1})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.Health(ctx)
+	var op *net.OpError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var transport *TransportError
+	switch {
+	case !errors.As(err, &transport) || ctx.Err() != nil || errors.As(err, &dns) && !dns.IsNotFound:
+		return nil
+	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") && !op.Timeout(), errors.As(err, &certificate):
+		return fmt.Errorf("cannot log in: %w", err)
+	}
+	return nil
 }
 
 // devTokenEntry checks a dev token with the server before it is kept.

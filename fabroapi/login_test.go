@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -177,6 +179,64 @@ func TestLogin(t *testing.T) {
 	}
 	if diff := cmp.Diff([]fabroapi.ServerLogin{}, state()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestLoginUnreachable: where nothing listens nobody is asked to log in.
+func TestLoginUnreachable(t *testing.T) {
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler()) // with a certificate that nobody vouches for
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(secure.Close)
+	for name, test := range map[string]struct {
+		server string
+		want   []string
+	}{
+		"nothing listens": {nobody.URL, []string{"cannot log in", nobody.URL, "connection refused", "--server"}},
+		"no trust":        {secure.URL, []string{"cannot log in", secure.URL, "certificate"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := fabroapi.Environment{Getenv: func(name string) string {
+				return map[string]string{"FABRO_HOME": t.TempDir(), "FABRO_HTTP_PROXY_POLICY": "disabled"}[name]
+			}}
+			_, err := fabroapi.Login(t.Context(), fabroapi.LoginOptions{Env: env, Server: test.server,
+				Show: func(string) { t.Error("the login page was shown") },
+				Open: func(string) error { t.Error("the login page was opened"); return nil }})
+			for _, part := range test.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("%v, want %q", err, part)
+				}
+			}
+		})
+	}
+}
+
+// TestLoginSlowServer: a server that takes its time is one that can be logged in to.
+func TestLoginSlowServer(t *testing.T) {
+	inner := loginServer(t)
+	opened := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health" {
+			<-opened
+		}
+		inner.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(slow.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	env := fabroapi.Environment{Getenv: func(name string) string {
+		return map[string]string{"FABRO_HOME": t.TempDir(), "FABRO_HTTP_PROXY_POLICY": "disabled"}[name]
+	}}
+	result, err := fabroapi.Login(t.Context(), fabroapi.LoginOptions{Env: env, Server: slow.URL, Open: func(address string) error {
+		close(opened)
+		resp, err := http.Get(address)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}})
+	if err != nil || result.Login != "ada" {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 
