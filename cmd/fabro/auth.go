@@ -24,9 +24,9 @@ type serverFlag struct {
 
 type authLoginCmd struct {
 	serverFlag
-	DevToken  string   `placeholder:"TOKEN" xor:"how" help:"Log in with a dev token."`
-	NoBrowser bool     `xor:"how" help:"Print the address of the login page, and open nothing."`
-	Timeout   duration `default:"5m" placeholder:"D" help:"How long to wait for the login in the browser (default: 5m)."`
+	DevToken  string `placeholder:"TOKEN" xor:"how" help:"Log in with a dev token."`
+	NoBrowser bool   `xor:"how" help:"Print the address of the login page, and open nothing."`
+	Timeout   wait   `default:"5m" placeholder:"D" help:"How long to wait for the login in the browser (default: 5m)."`
 }
 
 func (c *authLoginCmd) Run(ctx context.Context, g *globals) error {

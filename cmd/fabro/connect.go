@@ -81,7 +81,7 @@ type toolFlags struct {
 	ExcludeTools []string `placeholder:"NAME" help:"Offer all tools but these."`
 	Toolsets     []string `placeholder:"NAME" help:"Sets of tools to offer: runs (default), insight."`
 	Root         []string `type:"path" placeholder:"DIR" help:"Refuse working directories, workflows and goal files outside DIR. May be repeated."`
-	MaxWait      duration `placeholder:"D" help:"Let one call wait no longer than this (such as 50s), for hosts that give up after a minute."`
+	MaxWait      wait     `placeholder:"D" help:"Let one call wait no longer than this (such as 50s), for hosts that give up after a minute."`
 }
 
 // config is the configuration of the tools, without anything contacted yet.

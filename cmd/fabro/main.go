@@ -40,7 +40,7 @@ type cli struct {
 	Auth        authCmd        `cmd:"" help:"Logins on Fabro servers."`
 	Validate    validateCmd    `cmd:"" help:"Check a workflow and print what is wrong, as a compiler does."`
 	Graph       graphCmd       `cmd:"" help:"Print the graph of a workflow."`
-	Completions completionsCmd `cmd:"" help:"Print the line that switches on completion in a shell."`
+	Completions completionsCmd `cmd:"" help:"Print the line that switches on completion in a shell, for its startup file."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -133,9 +133,44 @@ func usageError(stderr io.Writer, err error) int {
 			command += " " + strings.Join(words(path), " ")
 		}
 	}
-	complain(stderr, err)
+	complain(stderr, plainer(err, parse, command))
 	fmt.Fprintf(stderr, "Try `%s --help`.\n", command)
 	return exitUsage
+}
+
+// plainer says in the words of the help what the parser says of a command or an
+// argument that is missing or unknown. Other errors it returns as they are.
+func plainer(err error, parse *kong.ParseError, command string) error {
+	if parse == nil || parse.Context == nil {
+		return err
+	}
+	node := parse.Context.Selected()
+	if node == nil {
+		node = parse.Context.Model.Node
+	}
+	var commands []string
+	for _, child := range node.Children {
+		if !child.Hidden {
+			commands = append(commands, child.Name)
+		}
+	}
+	text := err.Error()
+	if word, ok := strings.CutPrefix(text, "unexpected argument "); ok && len(commands) > 0 {
+		return fmt.Errorf("%s has no command %s", command, word)
+	}
+	missing, ok := strings.CutPrefix(text, "expected ")
+	switch {
+	case !ok:
+	case len(commands) > 0:
+		return fmt.Errorf("%s needs a command: %s", command, strings.Join(commands, ", "))
+	default:
+		for _, arg := range node.Positional {
+			if strings.Contains(missing, arg.Summary()) {
+				return fmt.Errorf("missing %s: %s", strings.Trim(missing, `"`), arg.Help)
+			}
+		}
+	}
+	return err
 }
 
 // words are the command's own words in a path such as "run show <run>".

@@ -54,7 +54,7 @@ func (c *mcpConfigCmd) Run(g *globals) error {
 
 type mcpInitCmd struct {
 	entryFlags
-	Agent string `arg:"" predictor:"host" help:"The host: claude (Claude Desktop and Claude Code), cursor or windsurf."`
+	Agent string `arg:"" name:"host" predictor:"host" help:"The host: claude (Claude Desktop and Claude Code), cursor or windsurf."`
 }
 
 // written is one line of what `fabro mcp init --json` prints.

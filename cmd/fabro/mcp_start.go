@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/term"
 
 	"fabro-mcp/internal/logs"
 	"fabro-mcp/protocol"
@@ -45,6 +48,9 @@ func (c *mcpStartCmd) Run(ctx context.Context, g *globals) error {
 	server.Options.MaxMessageBytes = int(c.MaxMessageBytes)
 	server.Options.MaxResultBytes = int(c.MaxResultBytes)
 
+	if term.IsTerminal(int(os.Stdin.Fd())) && !g.Quiet {
+		fmt.Fprintln(g.stderr, "fabro: this waits for the messages of an MCP host, which starts it by itself once `fabro mcp init` has told it how. Ctrl-D ends it.")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		log.Warn("the program's own file is unknown; an upgrade will go unnoticed", "error", err)

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
@@ -40,19 +43,33 @@ func (a runArg) with(ctx context.Context, g *globals, use func(*fabroapi.Client,
 
 type runListCmd struct {
 	targetFlags
-	All   bool `help:"Archived runs too."`
-	Limit int  `default:"20" help:"How many at the most, up to 100."`
+	All   bool  `help:"Archived runs too."`
+	Limit limit `default:"20" placeholder:"N" help:"How many at the most, 1 to 100 (default: 20)."`
+}
+
+// limit is a number of runs that one page of the API can hold.
+type limit int
+
+// Decode implements kong.MapperValue.
+func (l *limit) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 100 {
+		return fmt.Errorf("%q is no number from 1 to 100", text)
+	}
+	*l = limit(n)
+	return nil
 }
 
 func (c *runListCmd) Run(ctx context.Context, g *globals) error {
-	if c.Limit < 1 || c.Limit > 100 {
-		return usage{fmt.Errorf("--limit %d is not between 1 and 100", c.Limit)}
-	}
 	client, err := c.connect(ctx, g)
 	if err != nil {
 		return err
 	}
-	list, err := client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: c.Limit, IncludeArchived: c.All})
+	list, err := client.ListRuns(ctx, fabroapi.ListRunsOptions{Limit: int(c.Limit), IncludeArchived: c.All})
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,15 @@ import (
 
 	"fabro-mcp/internal/embedded"
 	"fabro-mcp/internal/logs"
+	"fabro-mcp/internal/plural"
 )
 
 // serverCmd is about the embedded server of this machine, never a real one.
 type serverCmd struct {
-	Start  serverStartCmd  `cmd:"" help:"Start it, unless it runs already."`
-	Status serverStatusCmd `cmd:"" help:"Say whether it runs, where and since when."`
-	Stop   serverStopCmd   `cmd:"" help:"Stop it in order; runs that are under way are closed as terminated."`
-	Prune  serverPruneCmd  `cmd:"" help:"Delete ended runs that are older than a time."`
+	Start  serverStartCmd  `cmd:"" help:"Start the embedded server, unless it runs already."`
+	Status serverStatusCmd `cmd:"" help:"Say whether the embedded server runs, where and since when."`
+	Stop   serverStopCmd   `cmd:"" help:"Stop the embedded server in order; runs that are under way are closed as terminated."`
+	Prune  serverPruneCmd  `cmd:"" help:"Delete the embedded server's ended runs that are older than a time."`
 	Serve  serverServeCmd  `cmd:"" name:"__serve" hidden:""`
 }
 
@@ -98,7 +99,7 @@ func (c *serverStopCmd) Run(ctx context.Context, g *globals) error {
 
 type serverPruneCmd struct {
 	storageFlags
-	OlderThan duration `required:"" placeholder:"D" help:"Age since the run ended, such as 12h or 30d."`
+	OlderThan age `required:"" placeholder:"D" help:"Age since the run ended, such as 12h or 30d."`
 }
 
 func (c *serverPruneCmd) Run(ctx context.Context, g *globals) error {
@@ -113,7 +114,7 @@ func (c *serverPruneCmd) Run(ctx context.Context, g *globals) error {
 	if g.JSON {
 		return g.printJSON(report)
 	}
-	g.say("Deleted %d runs.", report.Runs)
+	g.say("Deleted %s.", plural.Count(report.Runs, "run"))
 	return nil
 }
 

@@ -77,10 +77,10 @@ func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
 		return cfg, fmt.Errorf("%s: agent.command must begin with a program", path)
 	}
 	cfg.KeepPath = f.Server.LoginPath != nil && !*f.Server.LoginPath
-	if cfg.IdleStop, err = setting(f.Server.IdleStop, "never", -1); err != nil {
+	if cfg.IdleStop, err = setting(f.Server.IdleStop, `"45m" or "2h"`, "never", -1); err != nil {
 		return cfg, fmt.Errorf("%s: server.idle_stop: %w", path, err)
 	}
-	if cfg.Retention, err = setting(f.Runs.Retention, "forever", 0); err != nil {
+	if cfg.Retention, err = setting(f.Runs.Retention, `"36h" or "30d"`, "forever", 0); err != nil {
 		return cfg, fmt.Errorf("%s: runs.retention: %w", path, err)
 	}
 	if f.Runs.MaxConcurrent < 0 || f.Runs.MaxRunBytes < 0 {
@@ -96,8 +96,8 @@ func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
 	return cfg, nil
 }
 
-// setting reads a duration; the word stands for value, and nothing for 0.
-func setting(text, word string, value time.Duration) (time.Duration, error) {
+// setting reads a duration, such as one of the examples; the word stands for value, and nothing for 0.
+func setting(text, examples, word string, value time.Duration) (time.Duration, error) {
 	switch text {
 	case "":
 		return 0, nil
@@ -106,10 +106,11 @@ func setting(text, word string, value time.Duration) (time.Duration, error) {
 	}
 	d, err := ParseAge(text)
 	if err != nil {
-		return 0, fmt.Errorf("%w, or %q", err, word)
+		return 0, fmt.Errorf("%w; write for example %s, or %q", err, examples, word)
 	}
 	return d, nil
 }
 
 // ParseAge reads a duration of Go's form or a whole number of days or weeks: "90m", "36h", "30d", "2w". It is above 0.
+// The error leaves it to the caller to give examples.
 func ParseAge(text string) (time.Duration, error) { return runs.ParseAge(text) }

@@ -395,11 +395,11 @@ func TestConfig(t *testing.T) {
 		"[agent]\ncommand = \"x\"\n":         "embedded.toml:2:11: ",
 		"[agent]\ncommand = [\"\"]\n":        "agent.command must begin with a program",
 		"[store]\nsynchronous = \"off\"\n":   "store.synchronous must be",
-		"[runs]\nretention = \"soon\"\n":     "runs.retention: \"soon\" is not a duration",
+		"[runs]\nretention = \"soon\"\n":     `runs.retention: "soon" is not a duration above 0; write for example "36h" or "30d", or "forever"`,
 		"[runs]\nmax_concurrent = -1\n":      "must be above 0",
 		"[nothing]\n":                        "unknown key nothing",
 		"[server\n":                          "embedded.toml:1:",
-		"[server]\nidle_stop = \"-5m\"\n":    "server.idle_stop",
+		"[server]\nidle_stop = \"-5m\"\n":    `server.idle_stop: "-5m" is not a duration above 0; write for example "45m" or "2h", or "never"`,
 		"[server]\nlogin_path = \"often\"\n": "embedded.toml:2:",
 	} {
 		write(text)

@@ -84,6 +84,9 @@ func absolute(dir, path string) string {
 }
 
 func locatePath(path string) (Location, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return Location{}, &LocateError{Path: path, hint: "; it is a directory: name a workflow or its file"}
+	}
 	if !isFile(path) {
 		return Location{}, &LocateError{Path: path}
 	}
@@ -138,10 +141,14 @@ func locateName(name, cwd, fabroHome string) (Location, error) {
 	if path := absolute(cwd, name); isFile(path) {
 		return locatePath(path)
 	}
-	if project == "" {
-		return Location{}, &LocateError{Selector: name, Path: absolute(cwd, name), hint: hintFor(name, cwd)}
+	hint := hintFor(name, cwd)
+	if project == "" && hint == "" {
+		hint = "; a name is looked for in a project, which this is not (no .fabro/project.toml here or above)"
+		if fabroHome != "" {
+			hint += ", and in " + filepath.Join(fabroHome, "workflows")
+		}
 	}
-	if hint := hintFor(name, cwd); hint != "" {
+	if hint != "" {
 		return Location{}, &LocateError{Selector: name, Path: absolute(cwd, name), hint: hint}
 	}
 	e := &LocateError{Selector: name, Dir: dirs[0]}

@@ -38,7 +38,7 @@ func (s *Server) pruneRuns(w http.ResponseWriter, r *http.Request) error {
 	if req.OlderThan != "" {
 		var err error
 		if age, err = runs.ParseAge(req.OlderThan); err != nil {
-			return bad("older_than: %v", err)
+			return bad("older_than: %v; send for example \"36h\" or \"30d\".", err)
 		}
 	}
 	rows, err := s.m.Prunable(r.Context(), age)
