@@ -16,6 +16,7 @@ import (
 
 	"fabro-mcp/fabroapi/auth"
 	"fabro-mcp/internal/atomicfile"
+	"fabro-mcp/internal/workflow"
 )
 
 // LoginOptions are the settings of `fabro auth login`.
@@ -177,8 +178,12 @@ func rememberTarget(path string, target Target) (string, error) {
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}
+	plain, err := workflow.Text(text)
+	if err != nil {
+		return "", fmt.Errorf("reading config file %s: %w", path, err)
+	}
 	var settings, after map[string]any
-	if err := toml.Unmarshal(text, &settings); err != nil {
+	if err := toml.Unmarshal([]byte(plain), &settings); err != nil {
 		return "", settingsError(path, err)
 	}
 	if cli, ok := settings["cli"].(map[string]any); ok && cli["target"] != nil {
@@ -189,7 +194,10 @@ func rememberTarget(path string, target Target) (string, error) {
 		added = "_version = 1"
 	}
 	added += "\n\n[cli.target]\ntype = \"http\"\nurl = \"" + target.String() + "\"\n"
-	if err := toml.Unmarshal([]byte(added), &after); err != nil {
+	if plain, err = workflow.Text([]byte(added)); err == nil {
+		err = toml.Unmarshal([]byte(plain), &after)
+	}
+	if err != nil {
 		return "", fmt.Errorf("add the table [cli.target] to %s by hand: its [cli] is written in a way that cannot be added to", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

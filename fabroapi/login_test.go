@@ -91,7 +91,7 @@ func TestLogin(t *testing.T) {
 		return map[string]string{"FABRO_HOME": home, "FABRO_HTTP_PROXY_POLICY": "disabled"}[name]
 	}}
 	settings := filepath.Join(home, "settings.toml")
-	if err := os.WriteFile(settings, []byte("# mine\n[cli.output]\nformat = \"json\"\n"), 0o640); err != nil {
+	if err := os.WriteFile(settings, []byte("\uFEFF# mine\n[cli.output]\nformat = \"json\"\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	var shown string
@@ -132,7 +132,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("shown %q", shown)
 	}
 	text, _ := os.ReadFile(settings)
-	want := "# mine\n[cli.output]\nformat = \"json\"\n\n[cli.target]\ntype = \"http\"\nurl = \"" + server.URL + "\"\n"
+	want := "\uFEFF# mine\n[cli.output]\nformat = \"json\"\n\n[cli.target]\ntype = \"http\"\nurl = \"" + server.URL + "\"\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
 	}

@@ -41,14 +41,18 @@ func readSettingsFile(path string) ([]byte, error) {
 	if err == nil && info.Size() > maxSettingsBytes {
 		err = fmt.Errorf("file has %d bytes, more than %d", info.Size(), maxSettingsBytes)
 	}
-	var text []byte
+	var data []byte
+	var text string
 	if err == nil {
-		text, err = os.ReadFile(path)
+		data, err = os.ReadFile(path)
+	}
+	if err == nil {
+		text, err = workflow.Text(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading config file %s: %w", path, err)
 	}
-	return text, nil
+	return []byte(text), nil
 }
 
 func readClientSettings(path string) (clientSettings, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"fabro-mcp/internal/workflow"
 	"fabro-mcp/tools/plain"
 )
 
@@ -96,7 +97,8 @@ func describeWorkflow(path string, size int64) (title, description string) {
 			Description string `toml:"description"`
 		} `toml:"workflow"`
 	}
-	if err := toml.Unmarshal(data, &file); err != nil {
+	text, err := workflow.Text(data)
+	if err != nil || toml.Unmarshal([]byte(text), &file) != nil {
 		return "", ""
 	}
 	return plain.Line(file.Workflow.Name, 120), plain.Line(file.Workflow.Description, 400)
@@ -163,5 +165,12 @@ func (h *host) readText(path string) (string, error) {
 		return "", fmt.Errorf("%s is no regular file of at most %d bytes", path, maxWorkflowFile)
 	}
 	data, err := os.ReadFile(path)
-	return strings.ToValidUTF8(string(data), "\uFFFD"), err
+	if err != nil {
+		return "", err
+	}
+	text, err := workflow.Text(data)
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			env.Setenv("ROOT", root)
 			env.Setenv("SHELL", "/bin/bash")
-			if err := os.Mkdir(filepath.Join(env.WorkDir, "home"), 0o700); err != nil {
+			if err := os.MkdirAll(filepath.Join(env.WorkDir, "home"), 0o700); err != nil {
 				return err
 			}
 			home := env.Getenv("HOME")
@@ -66,8 +67,30 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits,
+			"mark":  func(ts *testscript.TestScript, _ bool, files []string) { rewrite(ts, files, withMark) },
+			"utf16": func(ts *testscript.TestScript, _ bool, files []string) { rewrite(ts, files, inUTF16) },
 		},
 	})
+}
+
+// rewrite changes files of a script: mark FILE...
+func rewrite(ts *testscript.TestScript, files []string, change func(string) []byte) {
+	for _, file := range files {
+		text := ts.ReadFile(file)
+		ts.Check(os.WriteFile(ts.MkAbs(file), change(text), 0o600))
+	}
+}
+
+// withMark puts a byte-order mark before a text.
+func withMark(text string) []byte { return []byte("\uFEFF" + text) }
+
+// inUTF16 is a text as some shells write it.
+func inUTF16(text string) []byte {
+	out := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out = append(out, byte(unit), byte(unit>>8))
+	}
+	return out
 }
 
 // exits runs a command and checks its exit code: exits 2 fabro --bogus

@@ -13,6 +13,7 @@ import (
 
 	"fabro-mcp/internal/logs"
 	"fabro-mcp/internal/mcpclient"
+	"fabro-mcp/internal/workflow"
 	"fabro-mcp/tools"
 	"fabro-mcp/tools/plain"
 	"fabro-mcp/transport"
@@ -48,7 +49,7 @@ func (c *mcpCallCmd) Run(ctx context.Context, g *globals) error {
 	text := []byte(c.Arguments)
 	if c.Arguments == "-" {
 		var err error
-		if text, err = io.ReadAll(os.Stdin); err != nil {
+		if text, err = readInput(os.Stdin); err != nil {
 			return err
 		}
 	}
@@ -82,6 +83,20 @@ func (c *mcpCallCmd) Run(ctx context.Context, g *globals) error {
 		}
 		return nil
 	})
+}
+
+// readInput reads text that a person's shell pipes in, where some shells begin
+// with a byte-order mark.
+func readInput(in io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	text, err := workflow.Text(data)
+	if err != nil {
+		return nil, usage{fmt.Errorf("standard input: %w", err)}
+	}
+	return []byte(text), nil
 }
 
 // checkArguments says why text is no JSON object.

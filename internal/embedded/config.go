@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,15 +45,19 @@ func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
 		cfg.StorageDir = abs
 	}
 	path := filepath.Join(fabroHome, ConfigName)
-	text, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cfg, nil
 	}
 	if err != nil {
 		return cfg, err
 	}
+	text, err := workflow.Text(data)
+	if err != nil {
+		return cfg, fmt.Errorf("%s: %w", path, err)
+	}
 	var f settingsFile
-	dec := toml.NewDecoder(bytes.NewReader(text))
+	dec := toml.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
 		var strict *toml.StrictMissingError

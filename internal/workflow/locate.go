@@ -257,7 +257,7 @@ const (
 )
 
 // readFile reads a regular file of bounded size. Anything else, such as a pipe
-// that would never end, is refused before it is opened.
+// that would never end, is refused before it is opened. A byte-order mark is left out.
 func readFile(path string) (string, error) {
 	fail := func(reason string) (string, error) {
 		return "", &BundleError{Message: fmt.Sprintf("Failed to read %s: %s", path, reason)}
@@ -279,5 +279,9 @@ func readFile(path string) (string, error) {
 	if err != nil {
 		return "", &BundleError{Message: "Failed to read " + path, Err: err}
 	}
-	return string(data), nil
+	text, err := Text(data)
+	if err != nil {
+		return fail(err.Error())
+	}
+	return text, nil
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -36,6 +37,9 @@ func ParseSource(source *Source) (*Graph, error) {
 	p := &parser{lexer{source: source, text: source.Text, openComment: -1}}
 	if !utf8.ValidString(source.Text) {
 		return nil, p.fail(firstInvalid(source.Text), "the file is not valid UTF-8", "save it as UTF-8")
+	}
+	if strings.HasPrefix(source.Text, byteOrderMark) {
+		return nil, p.fail(0, "the file begins with a byte-order mark", "save it as UTF-8 without the mark (BOM)")
 	}
 	name, body, err := p.document()
 	if err != nil {

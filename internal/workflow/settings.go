@@ -152,6 +152,7 @@ func parseSettings(path, source string, strict bool) (*settingsFile, error) {
 	fail := func(format string, args ...any) error {
 		return &SettingsError{Path: path, Message: fmt.Sprintf(format, args...)}
 	}
+	source = strings.TrimPrefix(source, byteOrderMark) // another client may have sent it
 	var raw map[string]any
 	if err := toml.Unmarshal([]byte(source), &raw); err != nil {
 		e := &SettingsError{Path: path, Message: "not valid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
