@@ -140,6 +140,9 @@ func (c *serverStatusCmd) Run(ctx context.Context, g *globals) error {
 	if where == "" {
 		where = "http://" + record.Bind.TCP
 	}
+	if state == embedded.Unresponsive {
+		defer g.say("It lives and does not answer: it starts, stops, or is making its socket again, which takes seconds; or it is stuck, and `fabro server stop` ends it.")
+	}
 	g.say("The embedded Fabro server is %s.\n  pid      %d\n  address  %s\n  version  %s\n  since    %s\n  log      %s",
 		state, record.PID, where, record.Version, record.StartedAt.Local().Format("2006-01-02 15:04:05"), record.LogPath)
 	return nil

@@ -2,9 +2,12 @@ package embedded
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,6 +144,106 @@ func TestRecordLost(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// loseSocket damages the socket of a living server in every way there is; after each, call is to find the server again.
+func (s *site) loseSocket(call func()) {
+	s.t.Helper()
+	socket := s.cfg.readRecord().Bind.Unix
+	for what, damage := range map[string]func() error{
+		"removed":                   func() error { return nil },
+		"replaced by a file":        func() error { return os.WriteFile(socket, []byte("x"), 0o600) },
+		"replaced by a directory":   func() error { return os.Mkdir(socket, 0o700) },
+		"replaced by a dead socket": func() error { return deadSocket(socket) },
+	} {
+		// The server may make its socket again at any moment, also before the damage is done.
+		os.Remove(socket)
+		if err := damage(); err != nil && !os.IsExist(err) && !errors.Is(err, syscall.EADDRINUSE) {
+			s.t.Fatalf("%s: %v", what, err)
+		}
+		call()
+		if info, err := os.Lstat(socket); err != nil || info.Mode() != os.ModeSocket|0o600 {
+			s.t.Errorf("%s: %v %v", what, info, err)
+		}
+	}
+}
+
+// deadSocket makes a socket that nobody listens on.
+func deadSocket(path string) error {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	return l.Close()
+}
+
+// A server whose socket is lost while it lives listens anew, and what is under way goes on.
+func TestSocketLost(t *testing.T) {
+	needsUnix(t)
+	s := newSite(t)
+	setenv(t, "FABRO_TEST_LOOK_EVERY", "10ms")
+	p := s.connect()
+	pid := s.cfg.readRecord().PID
+	id := s.start(p, oneGate)
+	blocked, followed := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(followed)
+		p.follow(id, 1, func(e wire.EventEnvelope) bool {
+			if e.Event == "run.blocked" {
+				close(blocked)
+			}
+			return wire.TerminalEvent(e.Event)
+		})
+	}()
+	<-blocked
+	s.loseSocket(func() {
+		if got := s.connect().run(id).Lifecycle.Status.Kind; got != wire.StatusBlocked {
+			t.Errorf("the run is %s", got)
+		}
+		if rec := s.cfg.readRecord(); rec.PID != pid {
+			t.Errorf("another server, %d, came into the place of %d", rec.PID, pid)
+		}
+	})
+	q := p.question(id)
+	p.answer(id, q.ID, wire.AnswerOfOption("Y"))
+	<-followed
+	if err := Stop(context.Background(), s.cfg); err != nil {
+		t.Error(err)
+	}
+	if _, state, err := Status(context.Background(), s.cfg); state != Stopped || err != nil {
+		t.Errorf("%v %v", state, err)
+	}
+}
+
+// A living server that does not answer is named, with the way to be rid of it, and no second one is started.
+func TestDeafServer(t *testing.T) {
+	needsUnix(t)
+	s := newSite(t)
+	if err := s.cfg.makeDir(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.cfg.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // before the end of the site, which would end whoever the record names
+		os.Remove(s.cfg.recordPath())
+		lock.Unlock()
+	})
+	socket := s.cfg.file("embedded.sock")
+	const nobody = 1 << 30
+	if err := s.cfg.writeRecord(&wire.ServerRecord{PID: nobody, Bind: wire.ServerBind{Unix: socket}}); err != nil {
+		t.Fatal(err)
+	}
+	cfg := s.cfg
+	cfg.StartTimeout = 50 * time.Millisecond
+	_, _, err = Ensure(t.Context(), cfg, []string{"/nonexistent"})
+	for _, part := range []string{"another one (pid 1073741824) holds " + s.cfg.lockPath(), "did not answer on " + socket, "fabro server stop"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q", err, part)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ type Config struct {
 	Logger *slog.Logger
 	// IdleStop is after how long without requests and without work the server ends; 0: DefaultIdleStop, negative: never.
 	IdleStop time.Duration
-	// LookEvery is how often the server looks whether its storage directory and record are still there; 0: DefaultLookEvery.
+	// LookEvery is how often the server looks whether its storage directory, record and socket are still there; 0: DefaultLookEvery.
 	LookEvery time.Duration
 	// StartTimeout is how long Ensure waits for a server it has started; 0: DefaultStartTimeout.
 	StartTimeout time.Duration

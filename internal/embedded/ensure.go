@@ -76,7 +76,8 @@ func Ensure(ctx context.Context, cfg Config, executable []string) (where, token 
 // startTries is how often a server is started that ends in an orderly way before it was seen: somebody stopped it.
 const startTries = 3
 
-// start runs a server and waits for it. When another one holds the lock, that one is waited for.
+// start runs a server and waits for it. When another one holds the lock, that one is waited for: it starts, stops, or
+// listens anew because its socket was removed (keepSocket).
 func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRecord, error) {
 	var logged int64
 	if info, err := os.Stat(c.logPath()); err == nil {
@@ -90,9 +91,12 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 		}
 		return &StartError{c.StorageDir, cause, said}
 	}
-	exited, err := c.run(executable)
-	if err != nil {
-		return nil, fail(err)
+	var exited <-chan error
+	if c.free() {
+		var err error
+		if exited, err = c.run(executable); err != nil {
+			return nil, fail(err)
+		}
 	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -114,16 +118,29 @@ func (c *Config) start(ctx context.Context, executable []string) (*wire.ServerRe
 				try++
 			}
 		case <-ctx.Done():
+			if exited == nil {
+				return nil, fail(c.deaf())
+			}
 			return nil, fail(fmt.Errorf("it did not answer within %s", c.startTimeout()))
 		case <-tick.C:
 			if exited == nil && c.free() {
 				// The one that was waited for is gone without having answered.
+				var err error
 				if exited, err = c.run(executable); err != nil {
 					return nil, fail(err)
 				}
 			}
 		}
 	}
+}
+
+// deaf says that a living server does not answer, and how to be rid of it.
+func (c *Config) deaf() error {
+	who, where := "another one", ""
+	if rec := c.readRecord(); rec != nil {
+		who, where = fmt.Sprintf("another one (pid %d)", rec.PID), " on "+endpoint(rec)
+	}
+	return fmt.Errorf("%s holds %s and did not answer%s within %s; end it with `fabro server stop` and try again", who, c.lockPath(), where, c.startTimeout())
 }
 
 // tryWriting says why nothing can be written into the server's directory.

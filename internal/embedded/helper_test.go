@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 func serveForTest(dir string) int {
 	cfg, err := LoadConfig(os.Getenv("FABRO_HOME"), dir, os.Getenv("FABRO_TEST_VERSION"))
 	if err == nil {
+		cfg.LookEvery, _ = time.ParseDuration(os.Getenv("FABRO_TEST_LOOK_EVERY"))
 		cfg.KeepPath = cfg.KeepPath || os.Getenv("FABRO_TEST_LOGIN_PATH") == ""
 		if n, _ := strconv.Atoi(os.Getenv("FABRO_TEST_FSIZE")); n > 0 {
 			limitFileSize(uint64(n))

@@ -106,6 +106,9 @@ type server struct {
 	prune  sync.WaitGroup
 	quit   context.CancelFunc // ends prune
 
+	listener net.Listener
+	socket   os.FileInfo // the file of the listener, nil for a port
+
 	stopping chan struct{} // closed when somebody asked to stop
 	stopOnce sync.Once
 	requests atomic.Int64 // under way
@@ -129,7 +132,7 @@ func (s *server) open(ctx context.Context) (err error) {
 	}
 	// A dead server's record would be taken for ours as soon as we listen where it did.
 	os.Remove(cfg.recordPath())
-	listener, bind, err := cfg.listen()
+	bind, err := s.listen()
 	if err != nil {
 		return err
 	}
@@ -146,12 +149,39 @@ func (s *server) open(ctx context.Context) (err error) {
 		IdleTimeout: 5 * time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
 	s.serve = make(chan error, 1)
 	s.last.Store(time.Now().UnixNano())
-	go func() { s.serve <- s.http.Serve(listener) }()
+	s.accept()
 	if err := cfg.writeRecord(s.record); err != nil {
 		return err
 	}
 	s.startPruning(base)
 	return nil
+}
+
+// listen opens the server's socket or port.
+func (s *server) listen() (wire.ServerBind, error) {
+	listener, bind, err := s.cfg.listen()
+	if err != nil {
+		return bind, err
+	}
+	var socket os.FileInfo
+	if bind.Unix != "" {
+		if socket, err = os.Lstat(bind.Unix); err != nil {
+			listener.Close()
+			return bind, err
+		}
+	}
+	s.listener, s.socket = listener, socket
+	return bind, nil
+}
+
+// accept serves what comes to the listener. A listener that is replaced is closed, which is no failure.
+func (s *server) accept() {
+	listener := s.listener
+	go func() {
+		if err := s.http.Serve(listener); !errors.Is(err, net.ErrClosed) {
+			s.serve <- err
+		}
+	}()
 }
 
 // counted keeps account of requests for the idle stop.
@@ -164,38 +194,6 @@ func (s *server) counted(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
-}
-
-// keepToken mends the token file, as long as it is ours.
-func (s *server) keepToken(token string) {
-	if !s.ours() {
-		return
-	}
-	if err := s.cfg.keepToken(token); err != nil {
-		s.log.Error("the token file does not hold this server's token and cannot be mended", "error", err)
-	}
-}
-
-// keepRecord puts back the record without which nobody finds this server.
-func (s *server) keepRecord() {
-	if rec := s.cfg.readRecord(); rec != nil && rec.PID == s.record.PID {
-		return
-	}
-	os.Remove(s.cfg.recordPath()) // a directory, perhaps
-	if err := s.cfg.writeRecord(s.record); err != nil {
-		s.log.Error("the record of this server is damaged and cannot be mended", "error", err)
-	}
-}
-
-// ours reports whether the lock that this server holds is still that of the storage directory. When somebody has
-// removed the directory it is not, and what is there now belongs to another server.
-func (s *server) ours() bool {
-	held, err := s.lock.Stat()
-	if err != nil {
-		return false
-	}
-	now, err := os.Stat(s.cfg.lockPath())
-	return err == nil && os.SameFile(held, now)
 }
 
 func (s *server) askToStop() { s.stopOnce.Do(func() { close(s.stopping) }) }
@@ -223,6 +221,7 @@ func (s *server) wait(ctx context.Context) string {
 			if !s.ours() {
 				return "the storage directory was removed"
 			}
+			s.keepSocket()
 			s.keepRecord()
 		case <-timer.C:
 			idle := time.Since(time.Unix(0, s.last.Load()))
