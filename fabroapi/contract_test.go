@@ -33,7 +33,7 @@ func TestRequestsFitTheAPI(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					requests++
-					operation, err := api.operation(r.Method, r.URL.EscapedPath())
+					operation, err := api.Operation(r.Method, r.URL.EscapedPath())
 					if err != nil {
 						t.Error(err)
 						return
@@ -60,11 +60,11 @@ func TestRequestsFitTheAPI(t *testing.T) {
 
 func (a *openAPI) checkRequest(operation string, r *http.Request) error {
 	query := r.URL.Query()
-	list, _ := a.at(operation, "parameters")
+	list, _ := a.At(operation, "parameters")
 	parameters, _ := list.([]any)
 	var known []string
 	for i := range parameters {
-		found, pointer := a.at(fmt.Sprintf("%s/parameters/%d", operation, i))
+		found, pointer := a.At(fmt.Sprintf("%s/parameters/%d", operation, i))
 		parameter := found.(map[string]any)
 		name := parameter["name"].(string)
 		if parameter["in"] != "query" {
@@ -77,7 +77,7 @@ func (a *openAPI) checkRequest(operation string, r *http.Request) error {
 			}
 			continue
 		}
-		schema, at := a.at(pointer, "schema")
+		schema, at := a.At(pointer, "schema")
 		for _, text := range query[name] {
 			var value any = text
 			switch schema.(map[string]any)["type"] {
@@ -86,9 +86,9 @@ func (a *openAPI) checkRequest(operation string, r *http.Request) error {
 			case "boolean":
 				value = text == "true"
 			case "array":
-				_, at = a.at(pointer, "schema", "items")
+				_, at = a.At(pointer, "schema", "items")
 			}
-			if err := a.validate(at, value); err != nil {
+			if err := a.Validate(at, value); err != nil {
 				return fmt.Errorf("parameter %s: %w", name, err)
 			}
 		}
@@ -102,8 +102,8 @@ func (a *openAPI) checkRequest(operation string, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, schema := a.at(operation, "requestBody", "content", "application/json", "schema")
-	required, _ := a.at(operation, "requestBody", "required")
+	_, schema := a.At(operation, "requestBody", "content", "application/json", "schema")
+	required, _ := a.At(operation, "requestBody", "required")
 	switch {
 	case len(body) == 0 && required == true:
 		return fmt.Errorf("the body is missing")
@@ -116,7 +116,7 @@ func (a *openAPI) checkRequest(operation string, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return a.validate(schema, value)
+	return a.Validate(schema, value)
 }
 
 func (a *openAPI) serveSample(w http.ResponseWriter, operation string, full bool) {
@@ -222,7 +222,7 @@ func TestTypesFitTheAPI(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/full=%v", test.schema, full), func(t *testing.T) {
 				pointer := "/components/schemas/" + test.schema
 				sample := api.sample(pointer, full)
-				if err := api.validate(pointer, sample); err != nil {
+				if err := api.Validate(pointer, sample); err != nil {
 					t.Fatalf("the sample itself does not fit: %v", err)
 				}
 				text, err := json.Marshal(sample)
@@ -241,7 +241,7 @@ func TestTypesFitTheAPI(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := api.validate(pointer, value); err != nil {
+				if err := api.Validate(pointer, value); err != nil {
 					t.Errorf("what comes out does not fit: %v\n%s", err, again)
 				}
 				for _, lost := range missing("", sample, value, append(unnamed[test.schema], "member_of_a_newer_server")) {

@@ -163,7 +163,7 @@ func TestBuildManifestFits(t *testing.T) {
 	if err := json.Unmarshal(text, &value); err != nil {
 		t.Fatal(err)
 	}
-	if err := api.validate("/components/schemas/RunManifest", value); err != nil {
+	if err := api.Validate("/components/schemas/RunManifest", value); err != nil {
 		t.Error(err)
 	}
 }

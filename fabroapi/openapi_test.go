@@ -2,168 +2,47 @@ package fabroapi_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"fabro-mcp/internal/openapi"
 )
 
-// openAPI is the description of the Fabro API, as far as the contract tests ask.
-type openAPI struct {
-	document map[string]any
-	compiler *jsonschema.Compiler
-	schemas  sync.Map // reference → *jsonschema.Schema
-}
+// openAPI is the description of the Fabro API, which makes samples of its values.
+type openAPI struct{ *openapi.Description }
 
-const documentURL = "fabro-api.json"
-
-var loadOpenAPI = sync.OnceValues(func() (*openAPI, error) {
-	text, err := os.ReadFile(filepath.Join(os.Getenv("FABRO_REFERENCE_DATA"), "data", "fabro-api.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var raw any
-	if err := yaml.Unmarshal(text, &raw); err != nil {
-		return nil, err
-	}
-	encoded, err := json.Marshal(raw)
-	if err != nil {
-		return nil, err
-	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
-	if err != nil {
-		return nil, err
-	}
-	api := &openAPI{document: document.(map[string]any), compiler: jsonschema.NewCompiler()}
-	api.compiler.DefaultDraft(jsonschema.Draft2020)
-	return api, api.compiler.AddResource(documentURL, document)
-})
+var loadOpenAPI = sync.OnceValues(func() (*openapi.Description, error) { return openapi.Load() })
 
 // needOpenAPI loads the description, or skips a test where it is not at hand.
 func needOpenAPI(t *testing.T) *openAPI {
 	t.Helper()
-	if os.Getenv("FABRO_REFERENCE_DATA") == "" {
-		t.Skip("FABRO_REFERENCE_DATA is not set: the description of the Fabro API is not at hand")
+	description, err := loadOpenAPI()
+	if errors.Is(err, openapi.ErrAbsent) {
+		t.Skip(err)
 	}
-	api, err := loadOpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api
-}
-
-// at follows a path of member names, and references on the way. It returns the
-// JSON pointer of what it found, which a schema can be compiled from.
-func (a *openAPI) at(pointer string, names ...string) (any, string) {
-	var here any = a.document
-	for _, name := range strings.Split(strings.Trim(pointer, "/"), "/") {
-		here = step(here, unescape(name))
-	}
-	for i := 0; ; i++ {
-		object, ok := here.(map[string]any)
-		if ref, isRef := object["$ref"].(string); ok && isRef {
-			pointer = strings.TrimPrefix(ref, "#")
-			here, _ = a.at(pointer)
-		}
-		if i == len(names) {
-			return here, pointer
-		}
-		if here = step(here, names[i]); here == nil {
-			return nil, ""
-		}
-		pointer += "/" + escape(names[i])
-	}
-}
-
-// step goes one member or element down.
-func step(value any, name string) any {
-	switch value := value.(type) {
-	case map[string]any:
-		return value[name]
-	case []any:
-		if n, err := strconv.Atoi(name); err == nil && n < len(value) {
-			return value[n]
-		}
-	}
-	return nil
-}
-
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(name)
-}
-
-func unescape(name string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~", "%7B", "{", "%7D", "}").Replace(name)
-}
-
-var compiling sync.Mutex
-
-// validate checks a JSON value against the schema at a pointer.
-func (a *openAPI) validate(pointer string, value any) error {
-	compiled, ok := a.schemas.Load(pointer)
-	if !ok {
-		compiling.Lock()
-		schema, err := a.compiler.Compile(documentURL + "#" + pointer)
-		compiling.Unlock()
-		if err != nil {
-			return err
-		}
-		compiled, _ = a.schemas.LoadOrStore(pointer, schema)
-	}
-	return compiled.(*jsonschema.Schema).Validate(value)
-}
-
-// operation finds the description of a request; path is without its query.
-func (a *openAPI) operation(method, path string) (pointer string, err error) {
-	paths := a.document["paths"].(map[string]any)
-	parts := strings.Split(path, "/")
-	best, bestLiteral := "", -1
-	for _, template := range slices.Sorted(maps.Keys(paths)) {
-		names := strings.Split(template, "/")
-		if len(names) != len(parts) || paths[template].(map[string]any)[strings.ToLower(method)] == nil {
-			continue
-		}
-		literal := 0
-		for i, name := range names {
-			if strings.HasPrefix(name, "{") && parts[i] != "" {
-				continue
-			}
-			if name != parts[i] {
-				literal = -1
-				break
-			}
-			literal++
-		}
-		if literal > bestLiteral {
-			best, bestLiteral = template, literal
-		}
-	}
-	if best == "" {
-		return "", fmt.Errorf("the API has no %s %s", method, path)
-	}
-	return "/paths/" + escape(best) + "/" + strings.ToLower(method), nil
+	return &openAPI{description}
 }
 
 // response picks the first success of an operation: its status and, for JSON,
 // the pointer of its schema.
 func (a *openAPI) response(operation string) (status, media, schema string) {
-	responses, _ := a.at(operation, "responses")
+	responses, _ := a.At(operation, "responses")
 	for _, status := range slices.Sorted(maps.Keys(responses.(map[string]any))) {
 		if status[0] != '2' {
 			continue
 		}
-		content, _ := a.at(operation, "responses", status, "content")
+		content, _ := a.At(operation, "responses", status, "content")
 		types, _ := content.(map[string]any)
 		for media := range types {
-			_, pointer := a.at(operation, "responses", status, "content", media, "schema")
+			_, pointer := a.At(operation, "responses", status, "content", media, "schema")
 			return status, media, pointer
 		}
 		return status, "", ""
@@ -181,7 +60,7 @@ func (a *openAPI) sample(pointer string, full bool) any {
 const deep = 12
 
 func (a *openAPI) sampleOf(pointer string, full bool, depth int) any {
-	found, pointer := a.at(pointer)
+	found, pointer := a.At(pointer)
 	schema, ok := found.(map[string]any)
 	if !ok {
 		return map[string]any{}
@@ -270,7 +149,7 @@ func (a *openAPI) sampleObject(schema map[string]any, pointer string, full bool,
 	properties, _ := schema["properties"].(map[string]any)
 	for name := range properties {
 		if slices.Contains(required, any(name)) || full && depth <= deep {
-			object[name] = a.sampleOf(pointer+"/properties/"+escape(name), full, depth+1)
+			object[name] = a.sampleOf(pointer+"/properties/"+openapi.Escape(name), full, depth+1)
 		}
 	}
 	if extra, ok := schema["additionalProperties"].(map[string]any); ok && full && len(extra) > 0 && depth <= deep {

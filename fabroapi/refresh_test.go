@@ -48,7 +48,7 @@ func TestExpiredThenFine(t *testing.T) {
 					return
 				}
 				served.Add(1)
-				operation, err := api.operation(r.Method, r.URL.EscapedPath())
+				operation, err := api.Operation(r.Method, r.URL.EscapedPath())
 				if err != nil {
 					t.Error(err)
 					return

@@ -11,6 +11,7 @@ import (
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/internal/embedded"
 	"fabro-mcp/internal/logs"
+	"fabro-mcp/protocol"
 	"fabro-mcp/tools"
 )
 
@@ -111,4 +112,18 @@ func (f toolFlags) config(log *slog.Logger) (tools.Config, error) {
 		AgentCommand: agent,
 		Logger:       log,
 	}, nil
+}
+
+// server is the MCP server that the flags ask for.
+func (f toolFlags) server(log *slog.Logger) (*protocol.Server, error) {
+	config, err := f.config(log)
+	if err != nil {
+		return nil, err
+	}
+	server, err := tools.NewServer(config)
+	if err != nil {
+		return nil, usage{err}
+	}
+	server.Options.Logger = log
+	return server, nil
 }

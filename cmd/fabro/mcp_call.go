@@ -14,7 +14,6 @@ import (
 	"fabro-mcp/internal/logs"
 	"fabro-mcp/internal/mcpclient"
 	"fabro-mcp/internal/workflow"
-	"fabro-mcp/tools"
 	"fabro-mcp/tools/plain"
 	"fabro-mcp/transport"
 )
@@ -138,15 +137,10 @@ func (f toolFlags) inProcess(ctx context.Context, g *globals, use func(*mcpclien
 		return err
 	}
 	defer flush()
-	config, err := f.config(log)
+	server, err := f.server(log)
 	if err != nil {
 		return err
 	}
-	server, err := tools.NewServer(config)
-	if err != nil {
-		return usage{err}
-	}
-	server.Options.Logger = log
 
 	host, peer := transport.Pipe()
 	served := make(chan error, 1)

@@ -12,7 +12,6 @@ import (
 
 	"fabro-mcp/internal/logs"
 	"fabro-mcp/protocol"
-	"fabro-mcp/tools"
 )
 
 // mcpStartCmd serves one host. Standard output carries protocol only.
@@ -36,15 +35,10 @@ func (c *mcpStartCmd) Run(ctx context.Context, g *globals) error {
 	}
 	defer flush()
 
-	config, err := c.config(log)
+	server, err := c.server(log)
 	if err != nil {
 		return err
 	}
-	server, err := tools.NewServer(config)
-	if err != nil {
-		return usage{err}
-	}
-	server.Options.Logger = log
 	server.Options.MaxMessageBytes = int(c.MaxMessageBytes)
 	server.Options.MaxResultBytes = int(c.MaxResultBytes)
 

@@ -1,95 +1,41 @@
 package embedded
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/openapi"
 )
 
 // contract is the description of the Fabro API. Where it is at hand, every JSON answer in the tests of this package is held against it.
 type contract struct {
-	document map[string]any
-	compiler *jsonschema.Compiler
-	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema
-	checked  map[string]int // operation and status → how often
+	*openapi.Description
+	mu      sync.Mutex
+	checked map[string]int // operation and status → how often
 }
 
 var theContract = sync.OnceValues(func() (*contract, error) {
-	dir := os.Getenv("FABRO_REFERENCE_DATA")
-	if dir == "" {
+	description, err := openapi.Load(exempt)
+	if errors.Is(err, openapi.ErrAbsent) {
 		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "data", "fabro-api.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var raw any
-	if err := yaml.Unmarshal(text, &raw); err != nil {
-		return nil, err
-	}
-	encoded, err := json.Marshal(raw)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
-	if err != nil {
-		return nil, err
-	}
-	c := &contract{document: doc.(map[string]any), compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}, checked: map[string]int{}}
-	c.exempt()
-	c.compiler.DefaultDraft(jsonschema.Draft2020)
-	return c, c.compiler.AddResource("fabro-api.json", c.document)
+	return &contract{Description: description, checked: map[string]int{}}, err
 })
 
 // exempt takes back what the real server does not do either (each with its reason).
-func (c *contract) exempt() {
-	schemas := c.document["components"].(map[string]any)["schemas"].(map[string]any)
+func exempt(document map[string]any) {
+	schemas := document["components"].(map[string]any)["schemas"].(map[string]any)
 	// The settings a run keeps have no list of environments beside its own.
 	settings := schemas["WorkflowSettings"].(map[string]any)
 	settings["required"] = slices.DeleteFunc(settings["required"].([]any), func(v any) bool { return v == "environments" })
-}
-
-// operation finds an operation by a request's method and path.
-func (c *contract) operation(method, path string) (id string, op map[string]any) {
-	parts := strings.Split(path, "/")
-	best := -1
-	paths := c.document["paths"].(map[string]any)
-	for _, template := range slices.Sorted(maps.Keys(paths)) {
-		names := strings.Split(template, "/")
-		o, ok := paths[template].(map[string]any)[strings.ToLower(method)].(map[string]any)
-		if !ok || len(names) != len(parts) {
-			continue
-		}
-		literal := 0
-		for i, name := range names {
-			if strings.HasPrefix(name, "{") && parts[i] != "" {
-				continue
-			}
-			if name != parts[i] {
-				literal = -1
-				break
-			}
-			literal++
-		}
-		if literal > best {
-			best, op = literal, o
-			id = "/paths/" + strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(template) + "/" + strings.ToLower(method)
-		}
-	}
-	return id, op
 }
 
 // check says how an answer differs from its description.
@@ -101,14 +47,16 @@ func (c *contract) check(method, path string, status int, body []byte) error {
 	if path != "/health" {
 		path = wire.APIPrefix + path
 	}
-	pointer, op := c.operation(method, path)
 	if status >= 400 {
 		// Errors are one envelope everywhere, also where the description forgets to mention the status.
 		return c.validate("/components/schemas/ErrorResponse", body)
 	}
-	if op == nil {
-		return fmt.Errorf("%s %s is not in the description of the API", method, path)
+	pointer, err := c.Operation(method, path)
+	if err != nil {
+		return err
 	}
+	found, _ := c.At(pointer)
+	op := found.(map[string]any)
 	resp, ok := op["responses"].(map[string]any)[strconv.Itoa(status)].(map[string]any)
 	if !ok {
 		return fmt.Errorf("%s %s: status %d is not described", method, path, status)
@@ -134,16 +82,7 @@ func (c *contract) validate(pointer string, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w in %s", err, body)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	schema := c.schemas[pointer]
-	if schema == nil {
-		if schema, err = c.compiler.Compile("fabro-api.json#" + pointer); err != nil {
-			return err
-		}
-		c.schemas[pointer] = schema
-	}
-	if err := schema.Validate(value); err != nil {
+	if err := c.Validate(pointer, value); err != nil {
 		return fmt.Errorf("%w\nin %.4000s", err, body)
 	}
 	return nil

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"fabro-mcp/fabroapi/wire"
-	"fabro-mcp/internal/embedded/store"
 )
 
 // crashGraph has commands that a kill may hit, and two gates, one after the other. Each command notes its process in the file pids.
@@ -296,17 +295,7 @@ func (c *crash) check() {
 			c.t.Errorf("run %s is %s", id, run.Lifecycle.Status)
 		}
 	}
-	if err := Stop(context.Background(), c.cfg); err != nil {
-		c.t.Error(err)
-	}
-	st, err := store.Open(context.Background(), c.cfg.dbPath(), store.Options{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer st.Close()
-	if err := st.Check(context.Background()); err != nil {
-		c.t.Error(err)
-	}
+	c.stopUndamaged()
 }
 
 // One kill, looked at closely: the run in the middle of a command is closed with all its events, its command is gone,
@@ -412,17 +401,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	t.Logf("the run says: %s", run.Lifecycle.Error.Message)
 	p.log(id)
-	if err := Stop(context.Background(), s.cfg); err != nil {
-		t.Fatal(err)
-	}
-	st, err := store.Open(context.Background(), s.cfg.dbPath(), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if err := st.Check(context.Background()); err != nil {
-		t.Error(err)
-	}
+	s.stopUndamaged()
 }
 
 // A run that fills its log beyond the limit fails and says so.

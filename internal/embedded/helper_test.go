@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/internal/embedded/store"
 )
 
 // serveEnv makes the test binary a server: its value is the storage directory.
@@ -109,6 +110,22 @@ func (s *site) end() {
 	}
 	if s.t.Failed() {
 		s.t.Logf("server.log:\n%s", tail(s.cfg.logPath(), 0, 40))
+	}
+}
+
+// stopUndamaged ends the server in an orderly way and looks over what it has stored.
+func (s *site) stopUndamaged() {
+	s.t.Helper()
+	if err := Stop(context.Background(), s.cfg); err != nil {
+		s.t.Fatal(err)
+	}
+	st, err := store.Open(context.Background(), s.cfg.dbPath(), store.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.Check(context.Background()); err != nil {
+		s.t.Error(err)
 	}
 }
 

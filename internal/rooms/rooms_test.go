@@ -39,6 +39,7 @@ var rules = map[string][]string{
 	"cmd/mcp-fixture":     {"*"},
 	"internal/rooms":      {},
 	"internal/plural":     {},
+	"internal/openapi":    {},
 	"internal/logs":       {"transport"},
 	"internal/runs":       {"fabroapi", "fabroapi/wire", "tools/plain"},
 	"scripts":             {"*"},

@@ -1,31 +1,23 @@
 package api
 
 import (
+	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"fabro-mcp/internal/openapi"
 )
 
 // Every operation of the Fabro API is answered: by the embedded server, or with a sentence that says what it lacks.
 // Outside of /api/v1 there are only the pages of a real server's installation and login.
 func TestEveryOperationIsAnswered(t *testing.T) {
-	root := os.Getenv("FABRO_REFERENCE_DATA")
-	if root == "" {
-		t.Skip("FABRO_REFERENCE_DATA is not set: the description of the Fabro API is not here")
+	description, err := openapi.Load()
+	if errors.Is(err, openapi.ErrAbsent) {
+		t.Skip(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "data", "fabro-api.yaml"))
 	if err != nil {
-		t.Fatal(err)
-	}
-	var described struct {
-		Paths map[string]map[string]any
-	}
-	if err := yaml.Unmarshal(text, &described); err != nil {
 		t.Fatal(err)
 	}
 	parameter := regexp.MustCompile(`\{[^}]+\}`)
@@ -35,8 +27,8 @@ func TestEveryOperationIsAnswered(t *testing.T) {
 		ours[plain(r.method, r.path)] = r.id
 	}
 	operations := 0
-	for path, methods := range described.Paths {
-		for method, op := range methods {
+	for path, methods := range description.Document["paths"].(map[string]any) {
+		for method, op := range methods.(map[string]any) {
 			operation, _ := op.(map[string]any) // parameters are a list
 			name, ok := operation["operationId"].(string)
 			if !ok || !strings.HasPrefix(path, v1+"/") {
