@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,6 +170,11 @@ func TestEmbeddedWholeRun(t *testing.T) {
 	log, err := other.StageLog(t.Context(), id, "build@1", 0, 0)
 	if err != nil || string(log.Bytes) != "built\n" || !log.EOF {
 		t.Errorf("log %v, %v", log, err)
+	}
+	var refused *fabroapi.APIError
+	if _, err := other.StageArtifact(t.Context(), id, "build@1", "f", 0); !errors.As(err, &refused) || refused.Status != http.StatusNotImplemented ||
+		!strings.Contains(err.Error(), "does not have artifacts: a local run leaves its files in its working directory") {
+		t.Errorf("an artifact: %v", err)
 	}
 	if source, err := other.GraphSource(t.Context(), id); err != nil || len(source) < 100 {
 		t.Errorf("source %q, %v", source, err)

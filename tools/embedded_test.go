@@ -284,6 +284,9 @@ func TestEmbeddedTools(t *testing.T) {
 			t.Errorf("%s is empty", part)
 		}
 	}
+	if text := s.readText("fabro://runs/" + submitted + "/artifacts"); !strings.Contains(text, `"artifacts": []`) || !strings.Contains(text, "leaves its files in its working directory") {
+		t.Error(text)
+	}
 	if text := s.readText("fabro://server"); !strings.Contains(text, `"embedded": true`) {
 		t.Error(text)
 	}

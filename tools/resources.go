@@ -205,7 +205,11 @@ func (r *resources) readRun(ctx context.Context, uri string, a address) (*protoc
 		if err != nil {
 			return nil, err
 		}
-		return r.json(uri, map[string]any{"run_id": run.ID, "artifacts": emptyList(artifacts)}, ttl)
+		out := map[string]any{"run_id": run.ID, "artifacts": emptyList(artifacts)}
+		if client.Embedded() {
+			out["note"] = "The embedded server keeps no artifacts: a run leaves its files in its working directory."
+		}
+		return r.json(uri, out, ttl)
 	case "graph":
 		source, err := client.GraphSource(ctx, run.ID)
 		if err != nil {
