@@ -191,7 +191,8 @@ func repeats(in []byte) bool {
 }
 
 // TestOfficialExamples: every official example message is sound, and comes out of
-// decoding and encoding as it went in.
+// decoding and encoding as it went in. TestExamplesThroughTheEngine takes them through
+// the engine's values.
 func TestOfficialExamples(t *testing.T) {
 	root := os.Getenv("FABRO_REFERENCE_DATA")
 	if root == "" {
