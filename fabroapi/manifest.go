@@ -33,6 +33,9 @@ type ManifestSpec struct {
 	// Inputs are strings, booleans, integers and floating point numbers.
 	Inputs map[string]any
 	Labels map[string]string
+	// Marks are labels that the run gets besides those it has anyway: Labels or, where
+	// there are none, those of its settings.
+	Marks map[string]string
 	// The booleans are overrides; nil leaves the settings alone, false undoes a
 	// true in them.
 	DryRun          *bool
@@ -122,6 +125,14 @@ func BuildManifest(ctx context.Context, env Environment, spec ManifestSpec) (*wi
 	manifest, err := wireManifest(cwd, bundle)
 	if err != nil {
 		return nil, err
+	}
+	if len(spec.Marks) > 0 {
+		// Labels in the arguments replace those of the settings.
+		labels := maps.Clone(bundle.Labels)
+		maps.Copy(labels, spec.Marks)
+		if args.Labels, err = labelArgs(labels); err != nil {
+			return nil, err
+		}
 	}
 	manifest.Args = wireArgs(args)
 	manifest.Git = gitContext(ctx, bundle.WorkingDir, scmOrigin(settingsSources(bundle)...))

@@ -99,6 +99,45 @@ digraph Mine {
 A goal from elsewhere.
 `
 
+// TestMarks: marks are added to the labels that a run has anyway, which labels in
+// the arguments would replace.
+func TestMarks(t *testing.T) {
+	dir := tree(t, `
+-- plain/workflow.fabro --
+digraph D { start [shape=Mdiamond]; exit [shape=Msquare]; start -> exit }
+-- labelled/workflow.fabro --
+digraph D { start [shape=Mdiamond]; exit [shape=Msquare]; start -> exit }
+-- labelled/workflow.toml --
+_version = 1
+[run.metadata]
+team = "a"
+`)
+	for _, c := range []struct {
+		name, workflow string
+		labels, marks  map[string]string
+		want           []string
+	}{
+		{"no mark", "labelled/workflow.toml", nil, nil, nil},
+		{"nothing else", "plain/workflow.fabro", nil, map[string]string{"mark": "1"}, []string{"mark=1"}},
+		{"labels of the settings", "labelled/workflow.toml", nil, map[string]string{"mark": "1"}, []string{"mark=1", "team=a"}},
+		{"labels of the call", "labelled/workflow.toml", map[string]string{"x": "y"}, map[string]string{"mark": "1"}, []string{"mark=1", "x=y"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			manifest, err := fabroapi.BuildManifest(t.Context(), envIn(dir), fabroapi.ManifestSpec{Workflow: c.workflow, Cwd: dir, Labels: c.labels, Marks: c.marks})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if manifest.Args != nil {
+				got = manifest.Args.Label
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestBuildManifest(t *testing.T) {
 	dir := tree(t, project)
 	repo := filepath.Join(dir, "repo")

@@ -67,12 +67,19 @@ func (p *createParams) run(ctx context.Context, r *request) (*reply, error) {
 	c := &creation{r: r, p: p, client: client, parents: map[string]string{},
 		out: createResult{Runs: []createdRun{}, NotTried: []int{}}}
 	if p.RequestKey != "" {
-		record, done, err := r.keys.open(ctx, client.Target().String(), p.RequestKey, digest(r.call.Arguments), r.now())
+		arguments := digest(r.call.Arguments)
+		record, done, err := r.keys.open(ctx, client.Target().String(), p.RequestKey, arguments, r.now())
 		if err != nil {
 			return nil, err
 		}
 		defer done()
 		c.record = record
+		if err := c.settle(ctx); err != nil {
+			return nil, err
+		}
+		if len(record.Runs) == 0 { // nothing came of the key yet
+			record.Digest, record.otherArguments = arguments, false
+		}
 		if record.otherArguments {
 			c.notes = append(c.notes, "The arguments differ from those of the first call with this request_key; they were not used. For new runs choose a new key.")
 		}
@@ -109,12 +116,10 @@ func (c *creation) one(ctx context.Context, i int) error {
 		c.reused++
 		start = earlier.Start
 	} else {
-		if run, err = c.create(ctx, spec); err != nil {
+		if run, err = c.create(ctx, i); err != nil {
 			return err
 		}
-		if err := c.record.add(keyRun{RunID: run.ID, Workflow: spec.Workflow, Start: start}); err != nil {
-			c.notes = append(c.notes, fmt.Sprintf("request_key cannot protect this call: %v.", err))
-		}
+		c.keep(keyRun{RunID: run.ID, Workflow: spec.Workflow, Start: start})
 	}
 	if start && run.Lifecycle.Status.Kind == wire.StatusSubmitted {
 		started, err := c.client.StartRun(ctx, run.ID, false)
@@ -136,8 +141,9 @@ func (c *creation) one(ctx context.Context, i int) error {
 	return nil
 }
 
-// create builds the manifest of a spec and sends it.
-func (c *creation) create(ctx context.Context, spec *runSpec) (*wire.Run, error) {
+// create builds the manifest of the spec at index i and sends it.
+func (c *creation) create(ctx context.Context, i int) (*wire.Run, error) {
+	spec := &c.p.Runs[i]
 	parent, err := c.parent(ctx, spec.ParentID)
 	if err != nil {
 		return nil, err
@@ -145,13 +151,16 @@ func (c *creation) create(ctx context.Context, spec *runSpec) (*wire.Run, error)
 	manifest, err := fabroapi.BuildManifest(ctx, c.r.cfg.Env, fabroapi.ManifestSpec{
 		Workflow: spec.Workflow, Cwd: c.r.directory(spec.Cwd.Value), ParentID: parent,
 		Goal: spec.Goal.Value, HasGoal: spec.Goal.Set, GoalFile: spec.GoalFile.Value,
-		Inputs: spec.Inputs, Labels: spec.Labels.Value,
+		Inputs: spec.Inputs, Labels: spec.Labels.Value, Marks: c.marks(i),
 		DryRun: spec.DryRun.Pointer(), AutoApprove: spec.AutoApprove.Pointer(), PreserveSandbox: spec.PreserveSandbox.Pointer(),
 		Model: spec.Model, Provider: spec.Provider, Environment: spec.Environment,
 		Roots: c.r.cfg.Roots, AgentCommand: c.r.cfg.AgentCommand,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := c.record.begin(begunRun{At: c.r.now().UTC(), Workflow: spec.Workflow, Start: spec.Start.Value}); err != nil {
+		return nil, fmt.Errorf("request_key cannot be kept: %w", err)
 	}
 	return c.client.CreateRun(ctx, manifest)
 }
@@ -252,7 +261,7 @@ func (c *creation) pageFailure(page *plain.Page) {
 		page.Line("Not tried: runs[%d] to runs[%d].", c.out.NotTried[0], c.out.NotTried[len(c.out.NotTried)-1])
 	}
 	switch {
-	case c.record != nil && len(c.runs) > 0:
+	case c.record != nil:
 		page.Line("Correct what is wrong, then make the same call again: with its request_key nothing is created twice.")
 	case len(c.p.Runs) > 1:
 		page.Line("Correct what is wrong, then call again with the items that were not created.")

@@ -290,8 +290,11 @@ func TestEmbeddedTools(t *testing.T) {
 	if text := s.readText("fabro://server"); !strings.Contains(text, `"embedded": true`) {
 		t.Error(text)
 	}
-	if r := s.call(nameCreate, `{"runs":["fails.fabro"],"request_key":"k"}`); r.failed() {
-		t.Error(r.text())
+	var keyed createResult
+	s.call(nameCreate, `{"runs":["fails.fabro"],"request_key":"k"}`).structured(&keyed)
+	s.call(nameGet, `{"run_id":"`+keyed.Runs[0].RunID+`"}`).structured(&got)
+	if got.Summary.Labels[keyLabel] == "" {
+		t.Errorf("no mark among the labels %v", got.Summary.Labels)
 	}
 }
 

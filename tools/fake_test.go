@@ -235,8 +235,18 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keep(r)
+	var manifest wire.RunManifest
+	if err := json.Unmarshal(f.keep(r), &manifest); err != nil {
+		refuse(w, 400, "", err.Error())
+		return
+	}
 	run := f.addLocked(wire.StatusSubmitted)
+	if manifest.Args != nil {
+		for _, label := range manifest.Args.Label {
+			key, value, _ := strings.Cut(label, "=")
+			run.Labels[key] = value
+		}
+	}
 	answerJSON(w, 201, run.Run)
 }
 

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,11 +30,24 @@ type keyRun struct {
 	Start    bool   `json:"start"`
 }
 
+// begunRun is a run that is being created: whether the server has it is known only
+// when it is among the runs of its record.
+type begunRun struct {
+	At       time.Time `json:"at"`
+	Workflow string    `json:"workflow"`
+	Start    bool      `json:"start"`
+}
+
 // keyRecord is what is remembered of a request key. A nil record remembers nothing.
 type keyRecord struct {
 	Created time.Time `json:"created"`
 	Digest  string    `json:"digest"` // of the arguments
 	Runs    []keyRun  `json:"runs"`
+	// Begun is the run after those. It is written before the run is created, so that
+	// a call that is killed meanwhile leaves a trace.
+	Begun *begunRun `json:"begun"`
+	// Mark is random; with the run's place it makes the label of a run.
+	Mark string `json:"mark"`
 
 	otherArguments bool // this call's arguments differ from the first call's
 	path           string
@@ -46,12 +61,33 @@ func (k *keyRecord) at(i int) *keyRun {
 	return &k.Runs[i]
 }
 
-// add remembers a run, before the next one is created.
+// mark is the value of the label keyLabel of the run at place i.
+func (k *keyRecord) mark(i int) string {
+	if k.Mark == "" {
+		k.Mark = rand.Text()
+	}
+	return k.Mark + "-" + strconv.Itoa(i)
+}
+
+// begin remembers that the next run is about to be created.
+func (k *keyRecord) begin(run begunRun) error {
+	if k == nil {
+		return nil
+	}
+	k.Begun = &run
+	return k.save()
+}
+
+// add remembers the run that was created, before the next one is.
 func (k *keyRecord) add(run keyRun) error {
 	if k == nil {
 		return nil
 	}
-	k.Runs = append(k.Runs, run)
+	k.Runs, k.Begun = append(k.Runs, run), nil
+	return k.save()
+}
+
+func (k *keyRecord) save() error {
 	if k.path == "" {
 		return nil
 	}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,6 +148,103 @@ func TestRequestKey(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRequestKeyUnfinished: a call that ends while the server creates a run (killed,
+// or its answer lost) is repeated without creating the run again.
+func TestRequestKeyUnfinished(t *testing.T) {
+	const call = `{"runs":["hello",{"workflow":"hello","labels":{"team":"a"}}],"request_key":"k"}`
+	for _, c := range []struct {
+		name    string
+		keep    bool // whether the state outlives the first process
+		fails   int  // the creation that fails, from 1
+		created bool // whether the server had made that run
+		again   string
+		want    int // runs in the end
+		reused  int
+	}{
+		{"the first, created", true, 1, true, call, 2, 1},
+		{"the first, not created", true, 1, false, call, 2, 0},
+		{"the second, created", true, 2, true, call, 2, 2},
+		{"the second, not created", true, 2, false, call, 2, 1},
+		{"in one process", false, 2, true, call, 2, 2},
+		{"other arguments after a run", true, 1, true, `{"runs":["hello","hello","hello"],"request_key":"k"}`, 1, 1},
+		{"other arguments after nothing", true, 1, false, `{"runs":["hello","hello","hello"],"request_key":"k"}`, 3, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			env, project := home(t)
+			cfg := Config{Connect: api.connect, Env: env, Cwd: project}
+			if c.keep {
+				cfg.StateDir = t.TempDir()
+			}
+			creations := 0
+			api.fault = func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method != "POST" || r.URL.Path != "/api/v1/runs" {
+					return false
+				}
+				api.mu.Lock()
+				creations++
+				fails := creations == c.fails
+				api.mu.Unlock()
+				if !fails {
+					return false
+				}
+				if c.created {
+					api.create(httptest.NewRecorder(), r)
+				}
+				panic(http.ErrAbortHandler) // the connection ends without an answer
+			}
+			start := func() *session {
+				return openHost(t, cfg, rev2607, nil, func(h *host) { h.now = func() time.Time { return epoch } })
+			}
+			s := start()
+			if r := s.call(nameCreate, call); !r.failed() {
+				t.Fatalf("%s", r.text())
+			}
+			const others = 120 // more than a page, since
+			for range others {
+				api.add(wire.StatusRunning)
+			}
+			if c.keep {
+				s = start()
+			}
+			for range 2 {
+				var got createResult
+				r := s.call(nameCreate, c.again)
+				r.structured(&got)
+				if len(api.runs)-others != c.want || len(got.Runs) != c.want {
+					t.Fatalf("%d runs, %s", len(api.runs)-others, r.text())
+				}
+				if first := fmt.Sprintf("%d of them created by an earlier call", c.reused); c.reused > 0 && !strings.Contains(r.text(), first) {
+					t.Errorf("no %q in %s", first, r.text())
+				}
+				for _, run := range got.Runs {
+					if run.Status != wire.StatusRunnable {
+						t.Errorf("%s is %s", run.RunID, run.Status)
+					}
+				}
+				c.reused = c.want // all of them, by then
+			}
+		})
+	}
+	t.Run("cannot be looked up", func(t *testing.T) {
+		api := newFakeAPI(t)
+		env, project := home(t)
+		api.fault = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/api/v1/runs" {
+				refuse(w, 503, "", "database is locked")
+				return true
+			}
+			return false
+		}
+		s := open(t, Config{Connect: api.connect, Env: env, Cwd: project}, rev2607, nil)
+		for _, want := range []string{"was not created: database is locked", "did not end, and what it has created cannot be looked up: database is locked"} {
+			if r := s.call(nameCreate, call); !r.failed() || !strings.Contains(r.text(), want) {
+				t.Errorf("no %q in %s", want, r.text())
+			}
+		}
+	})
 }
 
 // TestRequestKeyAtOnce: calls with one key at the same time create once.

@@ -20,6 +20,9 @@ type Bundle struct {
 	// WorkingDir is where commands will run, absolute. Only BundleFiles fills it
 	// in; Compile does not look at it.
 	WorkingDir string
+	// Labels are the labels that a run of this bundle will have, as the settings and
+	// the arguments give them. Only BundleFiles fills it in.
+	Labels map[string]string
 	// GoalPath is the absolute path of the file the goal was read from, "" when it
 	// was not. Only BundleFiles fills it in.
 	GoalPath string

@@ -271,13 +271,14 @@ func (b *bundler) resolve(u *unit, kind, what, reference, fromPath, fromKey stri
 }
 
 // goal decides the goal that travels with the bundle: the run's own, else that
-// of the settings, else that of the graph.
+// of the settings, else that of the graph. It keeps what else the settings say of
+// a run.
 func (b *bundler) goal(opts BundleOptions) error {
 	settings, err := mergeSettings(*b.bundle, nil, true)
 	if err != nil {
 		return &BundleError{Message: "failed to resolve manifest settings", Err: err}
 	}
-	b.bundle.WorkingDir = b.cwd
+	b.bundle.WorkingDir, b.bundle.Labels = b.cwd, settings.Metadata
 	if settings.WorkingDir != "" {
 		b.bundle.WorkingDir = absolute(b.cwd, settings.WorkingDir)
 	}
