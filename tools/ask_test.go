@@ -269,7 +269,7 @@ func TestMaxWaitCapsForms(t *testing.T) {
 			s := openHost(t, Config{Connect: api.connect, MaxWait: 20 * time.Millisecond}, revision, func(map[string]any) map[string]any { return nil },
 				func(h *host) { h.now = func() time.Time { return now } })
 			for _, c := range []struct{ tool, arguments, want string }{
-				{nameGather, `{"run_ids":["` + run.ID + `"]}`, "Time is up: this server caps one call (--max-wait), and 1 question(s) wait for a person, see below. Call " + nameGather + " again"},
+				{nameGather, `{"run_ids":["` + run.ID + `"]}`, "Time is up: this server caps one call (--max-wait), and a person has to answer 1 question, see below. Call " + nameGather + " again"},
 				{nameInteract, `{"action":"answer","run_id":"` + run.ID + `"}`, "(--max-wait); call again to ask again; nothing was answered, the run still waits"},
 				{nameGet, `{}`, "(--max-wait); call again to ask again. No run was chosen"},
 			} {
@@ -300,7 +300,7 @@ func TestMaxWaitCapsForms(t *testing.T) {
 			}
 		})
 		r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
-		if !strings.Contains(r.text(), "caps one call (--max-wait), and 1 question(s) wait") || len(s.forms()) != 0 {
+		if !strings.Contains(r.text(), "caps one call (--max-wait), and a person has to answer 1 question") || len(s.forms()) != 0 {
 			t.Errorf("%d forms, %s", len(s.forms()), r.text())
 		}
 	})
