@@ -12,6 +12,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -73,7 +74,7 @@ type host struct {
 }
 
 // NewServer makes the MCP server of Fabro. It contacts nothing and reads no file.
-// The error names a tool or toolset that does not exist.
+// The error names a tool or toolset that does not exist, or says that none is left.
 func NewServer(cfg Config) (*protocol.Server, error) {
 	h, err := newHost(cfg)
 	if err != nil {
@@ -163,6 +164,9 @@ func selectTools(cfg Config) ([]*toolSpec, error) {
 		default:
 			chosen = append(chosen, t)
 		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("no tool is left to offer: what --tools names is taken away by --read-only or --exclude-tools")
 	}
 	slices.SortFunc(chosen, func(a, b *toolSpec) int { return strings.Compare(a.name, b.name) })
 	return chosen, nil
