@@ -12,7 +12,7 @@ import (
 // completionsCmd prints what switches on completion in a shell. The shell then
 // asks this program itself, with COMP_LINE in the environment.
 type completionsCmd struct {
-	Shell string `arg:"" optional:"" enum:"bash,zsh,fish,auto" default:"auto" help:"bash, zsh or fish; by default what SHELL names."`
+	Shell string `arg:"" optional:"" predictor:"shell" help:"bash, zsh or fish; by default what SHELL names."`
 }
 
 // completionScripts register this program (%s is a command that starts it, quoted
@@ -39,7 +39,7 @@ func quote(shell, text string) string {
 
 func (c *completionsCmd) Run(g *globals) error {
 	shell := c.Shell
-	if shell == "auto" {
+	if shell == "" {
 		path := os.Getenv("SHELL")
 		if path == "" {
 			return usage{errors.New("SHELL is not set: name one of bash, zsh, fish")}

@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"fabro-mcp/fabroapi"
@@ -100,7 +102,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 				code = exit
 			}
 		}()
-		kongplete.Complete(parser, kongplete.WithPredictor("host", complete.PredictSet(hosts.Names()...)))
+		kongplete.Complete(parser, kongplete.WithPredictor("host", complete.PredictSet(hosts.Names()...)),
+			kongplete.WithPredictor("shell", complete.PredictSet(slices.Sorted(maps.Keys(completionScripts))...)))
 		if len(args) == 0 {
 			args = []string{"--help"}
 		}

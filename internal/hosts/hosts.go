@@ -85,7 +85,7 @@ func Find(name string) (Host, error) {
 // which they are written.
 func (h Host) Files(s System) ([]File, error) {
 	if s.Home == "" {
-		return nil, fmt.Errorf("cannot tell where %s keeps its configuration: no home directory (set HOME)", h.Title)
+		return nil, fmt.Errorf("cannot tell where the configuration of %s is: no home directory (set HOME)", h.Title)
 	}
 	return h.files(s), nil
 }
