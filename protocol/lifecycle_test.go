@@ -284,6 +284,55 @@ func TestHostThatReadsNothing(t *testing.T) {
 	}
 }
 
+// TestShortAnswersThatNobodyReads: what is answered at once, whatever it is, does not
+// pile up either.
+func TestShortAnswersThatNobodyReads(t *testing.T) {
+	for name, line := range map[string]string{
+		"ping":           request("1", "ping", ""),
+		"list":           modern("1", "tools/list", ""),
+		"call":           modern("1", "tools/call", `"name":"echo","arguments":{"text":"x"}`),
+		"unknown method": modern("1", "no/such", ""),
+		"no JSON":        "{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inR, inW := io.Pipe()
+			_, outW := io.Pipe()
+			done := make(chan error, 1)
+			ctx, stop := context.WithCancel(context.Background())
+			go func() { done <- plainServer().Serve(ctx, transport.NewLineStream(inR, outW, transport.OnClose(outW))) }()
+			// Answers of so many messages are several times what may be held back.
+			const n, most = 100, 50
+			burst := strings.Repeat(line+"\n", 5_000)
+			taken := make(chan struct{}, n)
+			go func() {
+				for range n {
+					if _, err := io.WriteString(inW, burst); err != nil {
+						return
+					}
+					taken <- struct{}{}
+				}
+			}()
+			got := 0
+			for waits := true; waits && got <= most; {
+				select {
+				case <-taken:
+					got++
+				case <-time.After(time.Second):
+					waits = false
+				}
+			}
+			if got > most {
+				t.Errorf("%d messages were taken while nobody read the answers", got*5_000)
+			}
+			stop()
+			<-done
+			inW.CloseWithError(io.ErrClosedPipe)
+			inR.Close()
+		})
+	}
+}
+
 func TestManyCancels(t *testing.T) {
 	f := newFullServer()
 	p := connect(t, f.Server)

@@ -41,9 +41,7 @@ func newOutput(stream *transport.LineStream, failed func()) *output {
 // when send returns.
 func (o *output) send(r *request, lines []byte, last bool) bool {
 	o.mu.Lock()
-	for len(o.pending) >= maxPending && o.writing && o.err == nil {
-		o.space.Wait()
-	}
+	o.awaitSpaceLocked()
 	if !o.admitLocked(r, last) {
 		o.mu.Unlock()
 		return false
@@ -74,8 +72,16 @@ func (o *output) send(r *request, lines []byte, last bool) bool {
 func (o *output) hold(r *request, lines []byte, last bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.awaitSpaceLocked()
 	if o.admitLocked(r, last) && o.err == nil {
 		o.pending = append(o.pending, lines...)
+	}
+}
+
+// awaitSpaceLocked keeps pending bounded while a write is under way.
+func (o *output) awaitSpaceLocked() {
+	for len(o.pending) >= maxPending && o.writing && o.err == nil {
+		o.space.Wait()
 	}
 }
 
