@@ -21,6 +21,7 @@ import (
 const (
 	Hang        = "hang"         // answers nothing
 	HangCall    = "hang-call"    // does not answer tools/call
+	Mute        = "mute"         // answers initialize, server/discover and ping, and nothing else
 	Banner      = "banner"       // greets on stdout
 	Twice       = "twice"        // answers everything twice
 	StringIDs   = "string-ids"   // turns every id into a string
@@ -35,6 +36,8 @@ const (
 )
 
 var legacy = map[string]bool{"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, "2025-11-25": true}
+
+var spokenByMute = map[string]bool{"initialize": true, "server/discover": true, "ping": true}
 
 type message struct {
 	JSONRPC string          `json:"jsonrpc"`
@@ -117,7 +120,9 @@ func (s *server) read(line []byte) {
 		return
 	}
 	var m message
-	if err := json.Unmarshal(line, &m); err != nil {
+	if err := json.Unmarshal(line, &m); s.mode == Mute && (err != nil || !spokenByMute[m.Method]) {
+		return
+	} else if err != nil {
 		if json.Valid(line) {
 			s.fail([]byte("null"), -32600, "not a message")
 		} else {

@@ -69,6 +69,7 @@ func Key(id *strictjson.Value) string {
 type request struct {
 	key       string
 	method    string
+	about     string // method, and the tool, prompt or resource it is about
 	revision  string
 	modern    bool
 	claimless bool // sent before any session and without a modern claim
@@ -225,6 +226,12 @@ func (j *Judge) sentMessage(v *strictjson.Value) {
 	}
 	meta := v.At("params", "_meta")
 	r := &request{key: Key(id), method: method.Str(), sent: j.sent, caps: meta.Get(metaCapabilities), logLevel: meta.Get(metaLogLevel).Str(), invalid: invalid}
+	r.about = r.method
+	for _, member := range []string{"name", "uri"} {
+		if what := v.At("params", member).Str(); what != "" {
+			r.about += " " + what
+		}
+	}
 	r.revision = j.fallback()
 	r.unclaimed = transcript.Modern(r.revision) && !known(meta.Get(metaVersion).Str())
 	if claim := meta.Get(metaVersion).Str(); claim != "" && (j.session == "" || transcript.Modern(claim)) {
@@ -292,6 +299,15 @@ func (j *Judge) Open() []string {
 		}
 	}
 	return out
+}
+
+// About says what the request with this id asks for: its method, and the tool, prompt or
+// resource.
+func (j *Judge) About(id *strictjson.Value) string {
+	if r := j.requests[Key(id)]; r != nil && r.about != "" {
+		return r.about
+	}
+	return "what is no request"
 }
 
 // Waiting reports whether the request with this id exists, is unanswered and

@@ -105,6 +105,16 @@ type Report struct {
 	Cases    []*Case       `json:"cases"`
 	Stale    []string      `json:"stale_baseline_entries,omitempty"`
 	Aborted  string        `json:"aborted,omitempty"` // why the run ended early
+
+	ShortWaits []ShortWaits `json:"short_waits,omitempty"`
+}
+
+// ShortWaits says what was not waited for in full any more, since it had not come in
+// some full waits before.
+type ShortWaits struct {
+	For   string `json:"for"`
+	Waits int    `json:"waits"` // that were shortened
+	After int    `json:"after"` // full waits in vain
 }
 
 // Count counts the cases by outcome. Expected failures are counted apart.

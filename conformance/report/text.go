@@ -45,6 +45,9 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 		writeCase(&b, c, o)
 	}
 	writeReasons(&b, r, o)
+	for _, s := range r.ShortWaits {
+		fmt.Fprintf(&b, "%s %d waits for %s: nothing had come in %d full ones\n", o.paint(yellow, "shortened"), s.Waits, printable(s.For), s.After)
+	}
 	writeCoverage(&b, r)
 	for _, e := range r.Stale {
 		fmt.Fprintf(&b, "%s the baseline entry %s: this passes now, take it out\n", o.paint(red, "stale"), e)

@@ -37,27 +37,31 @@ func (p *player) repliesStillDue() error {
 		}
 		return true
 	}
-	if _, err := p.wait(p.timeout, answered); err != nil {
+	waiting := p.startWait(due, p.timeout)
+	if _, err := p.wait(waiting.bound, answered); err != nil {
 		return err
 	}
 	byPeer := map[*peer][]*strictjson.Value{}
+	var missing []*expectation
 	p.mu.Lock()
 	for _, e := range due {
 		if e.w.judge.Waiting(e.id) {
+			missing = append(missing, e)
 			byPeer[e.w] = append(byPeer[e.w], e.id)
 		}
 	}
 	p.mu.Unlock()
+	waiting.end(missing)
 	for w, ids := range byPeer {
-		p.unanswered(w, ids)
+		p.unanswered(w, ids, waiting)
 	}
 	return nil
 }
 
 // unanswered reports requests that got no reply, all in one finding.
-func (p *player) unanswered(w *peer, ids []*strictjson.Value) {
+func (p *player) unanswered(w *peer, ids []*strictjson.Value, waiting waited) {
 	var open []string
-	var ended string
+	ended := fmt.Sprintf(" within %s", waiting)
 	p.lock(func() {
 		open = w.judge.Open()
 		if w.exited {

@@ -255,11 +255,7 @@ func (p *player) awaitOne(s *transcript.Step, w *peer, t *transcript.Target, id 
 // await waits until all expectations are met. A reply that does not fit fails
 // at once; so does everything that waits for a process that has ended.
 func (p *player) await(all []*expectation, timeout time.Duration) error {
-	p.mu.Lock()
-	if slices.ContainsFunc(all, func(e *expectation) bool { return len(e.w.frames) == 0 }) {
-		timeout += p.cfg.slack
-	}
-	p.mu.Unlock()
+	waiting := p.startWait(all, timeout)
 	var wrong *expectation // a reply that does not fit
 	done := func() bool {
 		open, gone := 0, 0
@@ -297,7 +293,7 @@ func (p *player) await(all []*expectation, timeout time.Duration) error {
 	}
 	for {
 		wrong = nil
-		if _, err := p.wait(timeout, done); err != nil {
+		if _, err := p.wait(waiting.bound, done); err != nil {
 			return err
 		}
 		if wrong == nil {
@@ -308,11 +304,11 @@ func (p *player) await(all []*expectation, timeout time.Duration) error {
 		}
 		wrong.done = true // reported as a warning
 	}
+	missing := slices.DeleteFunc(slices.Clone(all), func(e *expectation) bool { return e.done })
+	waiting.end(missing)
 	var failed error
-	for _, e := range all {
-		if !e.done {
-			failed = errors.Join(failed, p.missed(e, timeout))
-		}
+	for _, e := range missing {
+		failed = errors.Join(failed, p.missed(e, waiting))
 	}
 	return stopOnly(failed)
 }

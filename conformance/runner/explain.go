@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"fabro-mcp/conformance/judge"
 	"fabro-mcp/conformance/report"
@@ -128,7 +127,7 @@ func orUnknown(method string) string {
 }
 
 // missed reports an expectation that was not met, and names what is pending.
-func (p *player) missed(e *expectation, timeout time.Duration) error {
+func (p *player) missed(e *expectation, waiting waited) error {
 	p.mu.Lock()
 	var message strings.Builder
 	fmt.Fprintf(&message, "waited for %s", p.show(e))
@@ -139,7 +138,7 @@ func (p *player) missed(e *expectation, timeout time.Duration) error {
 			fmt.Fprintf(&message, "; its last words: %s", tail)
 		}
 	} else {
-		fmt.Fprintf(&message, ", nothing came within %v", timeout)
+		fmt.Fprintf(&message, ", nothing came within %s", waiting)
 	}
 	if len(pendingRequests) > 0 {
 		fmt.Fprintf(&message, "; unanswered: %s", abbreviate(strings.Join(pendingRequests, ", "), 300))

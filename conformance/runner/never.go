@@ -28,8 +28,8 @@ func (p *player) never(s *transcript.Step, w *peer, op *transcript.Never) error 
 	}
 	// What must not come may keep the witness from coming: it is reported as soon as it is
 	// there. What is there before the witness came first.
-	began, early := time.Now(), false
-	if _, err := p.wait(p.timeout, func() bool {
+	waiting, early := p.startWait([]*expectation{e}, p.timeout), false
+	if _, err := p.wait(waiting.bound, func() bool {
 		_, how, _ := p.search(e.w, e.target, e.id, 0)
 		met := how == fits || how == mismatch
 		early = !met && p.forbiddenLocked(one, len(w.frames)) != nil
@@ -42,7 +42,7 @@ func (p *player) never(s *transcript.Step, w *peer, op *transcript.Never) error 
 			return err
 		}
 	}
-	if err := p.await([]*expectation{e}, max(0, p.timeout-time.Since(began))); err != nil || !e.done || early {
+	if err := p.await([]*expectation{e}, max(0, p.timeout-time.Since(waiting.began))); err != nil || !e.done || early {
 		return err
 	}
 	return p.absent(one, e.index, op.Should)

@@ -208,7 +208,9 @@ func (p *player) ask(w *peer, method, params string) *strictjson.Value {
 	key, _ := strictjson.Parse([]byte(id))
 	target := &transcript.Target{Kind: transcript.TargetReply}
 	var got *strictjson.Value
-	_, err := p.wait(p.timeout, func() bool {
+	asked := []*expectation{{w: w, target: target, id: key}}
+	waiting := p.startWait(asked, p.timeout)
+	_, err := p.wait(waiting.bound, func() bool {
 		if i, how, _ := p.search(w, target, key, 0); how == fits {
 			got = w.frames[i].Value
 		}
@@ -217,6 +219,10 @@ func (p *player) ask(w *peer, method, params string) *strictjson.Value {
 	if err != nil {
 		return nil
 	}
+	if got != nil {
+		asked = nil
+	}
+	waiting.end(asked)
 	return got
 }
 

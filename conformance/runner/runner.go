@@ -47,7 +47,8 @@ type Config struct {
 	Inspect  func(*Offer, *Session) []*report.Case
 	Progress func(Progress) // called from one goroutine at a time; may be nil
 
-	slack time.Duration // what a process may take longer until its first word
+	slack    time.Duration // what a process may take longer until its first word
+	patience *patience     // shared by all waits of a run
 }
 
 // Progress is told after each case and before the first.
@@ -83,6 +84,7 @@ func (c *Config) fill() error {
 	if c.ExitGrace <= 0 {
 		c.ExitGrace = DefaultExitGrace
 	}
+	c.patience = newPatience()
 	return nil
 }
 
@@ -160,6 +162,7 @@ func Run(ctx context.Context, cfg Config) (*report.Report, error) {
 	if ctx.Err() != nil && rep.Aborted == "" {
 		rep.Aborted = fmt.Sprintf("interrupted: %v", context.Cause(ctx))
 	}
+	rep.ShortWaits = cfg.patience.shortened()
 	rep.Duration = time.Since(rep.Started)
 	return rep, nil
 }

@@ -1,0 +1,64 @@
+package runner
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fabro-mcp/conformance/fakeserver"
+	"fabro-mcp/conformance/report"
+	"fabro-mcp/conformance/transcript"
+)
+
+// TestPatience holds how long is waited for what, after what has been seen.
+func TestPatience(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		inVain []string
+		met    time.Duration
+		things []string
+		want   time.Duration
+	}{
+		{"nothing is known", nil, 0, []string{"a"}, 10 * time.Second},
+		{"one wait in vain proves nothing", []string{"a"}, 0, []string{"a"}, 10 * time.Second},
+		{"two do", []string{"a", "a"}, 0, []string{"a"}, time.Second},
+		{"not for another thing", []string{"a", "a"}, 0, []string{"b"}, 10 * time.Second},
+		{"one of two may still come", []string{"a", "a"}, 0, []string{"a", "b"}, 10 * time.Second},
+		{"both are given up", []string{"a", "a", "b", "b"}, 0, []string{"a", "b"}, time.Second},
+		{"a slow server gets ten times what it needed", []string{"a", "a"}, 300 * time.Millisecond, []string{"a"}, 3 * time.Second},
+		{"but never more than it would have had", []string{"a", "a"}, 5 * time.Second, []string{"a"}, 10 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newPatience()
+			for _, one := range c.inVain {
+				s.failed([]string{one})
+			}
+			s.met(c.met)
+			if got := s.bound(10*time.Second, c.things); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSilenceAboutOneMethod plays many transcripts against a server that never answers
+// tools/list: the probe waits for it in full, and so does the first transcript; the others
+// say what they did instead.
+func TestSilenceAboutOneMethod(t *testing.T) {
+	var ts []*transcript.Transcript
+	for range 10 {
+		ts = append(ts, parse(t, "t.txt", listTools))
+	}
+	rep := against(t, fakeserver.Mute, Config{Timeout: 2 * time.Second, Jobs: 1}, ts...)
+	if diff := cmp.Diff([]report.ShortWaits{{For: "the reply to tools/list", Waits: 9, After: 2}}, rep.ShortWaits); diff != "" {
+		t.Errorf("%s\n%s", diff, explain(rep))
+	}
+	for i, c := range rep.Cases {
+		const cut = "since nothing came for the same in 2 full waits before"
+		if said := c.Findings[0].Message; c.Outcome != report.Fail || strings.Contains(said, cut) != (i > 0) {
+			t.Errorf("case %d: %s, %s", i, c.Outcome, said)
+		}
+	}
+}
