@@ -84,7 +84,7 @@ func TestBundleFiles(t *testing.T) {
 			{ConfigUser, filepath.Join(dir, "user.toml"), text("user.toml")},
 		},
 		Goal:       &BundleGoal{"graph", "Ship"},
-		WorkingDir: dir,
+		WorkingDir: dir, Labels: map[string]string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
