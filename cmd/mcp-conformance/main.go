@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -68,7 +69,7 @@ const description = `Tells whether an MCP server over stdio does what the specif
   mcp-conformance run tests/ -- ./my-server      play transcripts
   mcp-conformance record -o t.txtar -- ./server  write one from a real session
 
-The command under test stands after "--". Exit codes: 0 good (warnings too, unless --strict), 1 failures, 2 usage, 3 nothing failed but a fixture was missing.`
+The command under test stands after "--". Exit codes: 0 good (warnings too, unless --strict), 1 failures, 2 usage, 3 nothing failed but a transcript needs a fixture that the server lacks (a run that is cut short is a 1).`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -103,7 +104,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return left
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "mcp-conformance: %v\nTry `mcp-conformance --help`.\n", err)
+		var wrong *kong.ParseError
+		place := "mcp-conformance"
+		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			place = wrong.Context.Selected().FullPath()
+		}
+		if strings.Contains(err.Error(), "unexpected argument") && w.command == nil {
+			err = fmt.Errorf(`%w; the command under test stands after "--": %s -- ./my-server`, err, place)
+		}
+		fmt.Fprintf(stderr, "mcp-conformance: %v\nTry `%s --help`.\n", err, place)
 		return report.ExitUsage
 	}
 	err = ctxParsed.Run(w)

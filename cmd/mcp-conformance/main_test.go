@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fabro-mcp/conformance/fakeserver"
+	"fabro-mcp/conformance/runner"
 )
 
 func TestMain(m *testing.M) {
@@ -48,3 +52,24 @@ func TestRunIsAFunction(t *testing.T) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestLongRunsAreForetold holds when a person is told that the starts of the server will
+// take minutes, and what to do about it.
+func TestLongRunsAreForetold(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		p    runner.Progress
+		want string
+	}{
+		{"a quick server", runner.Progress{Start: 100 * time.Millisecond, Starting: 300, Expected: 15 * time.Second}, ""},
+		{"a slow one", runner.Progress{Start: 20 * time.Second, Starting: 60, Expected: 10 * time.Minute},
+			"mcp-conformance: the server takes 20s to start, and 60 cases start it: about 10m0s; --jobs 4 would halve that\n"},
+		{"later", runner.Progress{Done: 1, Total: 60}, ""},
+	} {
+		var out strings.Builder
+		foretell(&out, 2)(c.p)
+		if diff := cmp.Diff(c.want, out.String()); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}

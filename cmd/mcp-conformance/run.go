@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -23,8 +25,8 @@ type playFlags struct {
 	Revision []string          `short:"r" placeholder:"REV" help:"Only these revisions: 2025-11-25, 2025-06-18.., or several. Default: all."`
 	Filter   string            `short:"f" placeholder:"REGEXP" help:"Only what matches, in name@revision, title, tags or requirement ids."`
 	Jobs     int               `short:"j" placeholder:"N" help:"Transcripts at once. Default: one for each processor."`
-	Timeout  time.Duration     `short:"t" default:"10s" help:"Bound of every wait (${default})."`
-	Grace    time.Duration     `default:"1s" help:"How long the server may take to leave after a transcript (${default})."`
+	Timeout  wait              `short:"t" default:"10s" placeholder:"TIME" help:"Bound of every wait, also for the server to start (${default})."`
+	Grace    wait              `default:"1s" placeholder:"TIME" help:"How long the server may take to leave after a transcript (${default})."`
 	Set      map[string]string `placeholder:"NAME=VALUE" help:"A value that transcripts ask for with 'needs: setting NAME'."`
 	Env      []string          `sep:"none" placeholder:"NAME=VALUE" help:"A variable for the server; may be repeated."`
 	Baseline string            `type:"existingfile" placeholder:"FILE" help:"Failures that are expected (format of the official suite); stale entries fail."`
@@ -32,6 +34,21 @@ type playFlags struct {
 	Strict   bool              `help:"Warnings fail too."`
 	Verbose  bool              `short:"v" help:"Show every case and the whole exchange."`
 	NoColor  bool              `help:"No colours, also on a terminal (so does NO_COLOR)."`
+
+	expected *report.Baseline // read from Baseline; nil without
+}
+
+// wait is a time that something is waited for.
+type wait time.Duration
+
+// UnmarshalText reads 10s or 2m.
+func (w *wait) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is no time to wait; write 10s or 2m", text)
+	}
+	*w = wait(d)
+	return nil
 }
 
 type runCmd struct {
@@ -47,13 +64,13 @@ func (c *runCmd) Help() string {
 
 // Run plays transcripts.
 func (c *runCmd) Run(w *world) error {
+	cfg, err := c.config(w) // first: a command that is not after "--" would be taken for a transcript
+	if err != nil {
+		return err
+	}
 	ts, fromDisk, err := find(c.Paths)
 	if err != nil {
 		return usageError{err}
-	}
-	cfg, err := c.config(w)
-	if err != nil {
-		return err
 	}
 	cfg.Transcripts = ts
 	if len(c.Paths) == 0 {
@@ -115,9 +132,12 @@ func find(paths []string) (ts []*transcript.Transcript, fromDisk bool, err error
 
 // config turns flags into a runner's configuration.
 func (c *playFlags) config(w *world) (runner.Config, error) {
-	cfg := runner.Config{Command: w.command, Jobs: c.Jobs, Timeout: c.Timeout, ExitGrace: c.Grace, Settings: c.Set, Verbose: c.Verbose}
+	cfg := runner.Config{Command: w.command, Jobs: c.Jobs, Timeout: time.Duration(c.Timeout), ExitGrace: time.Duration(c.Grace), Settings: c.Set, Verbose: c.Verbose}
 	if len(w.command) == 0 {
-		return cfg, usageError{errors.New(`no command to test: write it after "--", such as: mcp-conformance run -- ./my-server`)}
+		return cfg, usageError{errors.New(`no command to test: write it after "--", such as: mcp-conformance check -- ./my-server`)}
+	}
+	if c.Jobs < 0 {
+		return cfg, usageError{fmt.Errorf("--jobs %d: at least one transcript is played at once", c.Jobs)}
 	}
 	if len(c.Revision) > 0 {
 		revs, err := transcript.ParseRevisions(strings.Join(c.Revision, ","))
@@ -136,19 +156,46 @@ func (c *playFlags) config(w *world) (runner.Config, error) {
 	if len(c.Env) > 0 {
 		cfg.Env = append(os.Environ(), c.Env...)
 	}
+	return cfg, c.prepare()
+}
+
+// prepare reads and opens what is needed after the run, so that a mistake is told before it.
+func (c *playFlags) prepare() error {
 	for _, f := range c.Format {
-		name, _, _ := strings.Cut(f, "=")
+		name, file, isFile := strings.Cut(f, "=")
 		if report.Formats[name] == nil {
-			return cfg, usageError{fmt.Errorf("unknown --format %q; known: text, json, junit, tap, sarif", name)}
+			return usageError{fmt.Errorf("unknown --format %q; known: text, json, junit, tap, sarif", name)}
+		}
+		if !isFile {
+			continue
+		}
+		out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return usageError{fmt.Errorf("--format %s: %w", f, err)}
+		}
+		if err := out.Close(); err != nil {
+			return err
 		}
 	}
-	return cfg, nil
+	if c.Baseline == "" {
+		return nil
+	}
+	data, err := os.ReadFile(c.Baseline)
+	if err != nil {
+		return usageError{err}
+	}
+	if c.expected, err = report.ParseBaseline(data); err != nil {
+		return usageError{fmt.Errorf("%s: %w", c.Baseline, err)}
+	}
+	return nil
 }
 
 // play runs, with progress on a terminal.
 func (c *playFlags) play(w *world, cfg runner.Config) (*report.Report, error) {
+	cfg.Progress = foretell(w.stderr, cfg.Jobs)
 	if onTerminal(w.stderr) {
-		cfg.Progress = progressLine(w.stderr)
+		foretell, line := cfg.Progress, progressLine(w.stderr)
+		cfg.Progress = func(p runner.Progress) { foretell(p); line(p) }
 		defer fmt.Fprint(w.stderr, "\r\x1b[K")
 	}
 	rep, err := runner.Run(w.ctx, cfg)
@@ -156,6 +203,19 @@ func (c *playFlags) play(w *world, cfg runner.Config) (*report.Report, error) {
 		return nil, usageError{err}
 	}
 	return rep, nil
+}
+
+// longStart is how long the starts of the server may take together before a person is told.
+const longStart = 2 * time.Minute
+
+// foretell says before the first case that it will take long, and why.
+func foretell(w io.Writer, jobs int) func(runner.Progress) {
+	return func(p runner.Progress) {
+		if p.Expected >= longStart {
+			fmt.Fprintf(w, "mcp-conformance: the server takes %v to start, and %d cases start it: about %v; --jobs %d would halve that\n",
+				p.Start.Round(100*time.Millisecond), p.Starting, p.Expected.Round(time.Minute), 2*cmp.Or(jobs, runtime.NumCPU()))
+		}
+	}
 }
 
 // progressLine draws one line, over and over.
@@ -183,16 +243,8 @@ func progressLine(w io.Writer) func(runner.Progress) {
 // finish applies the baseline, writes every format and turns the verdict into
 // an exit code.
 func (c *playFlags) finish(w *world, rep *report.Report) error {
-	if c.Baseline != "" {
-		data, err := os.ReadFile(c.Baseline)
-		if err != nil {
-			return usageError{err}
-		}
-		b, err := report.ParseBaseline(data)
-		if err != nil {
-			return usageError{fmt.Errorf("%s: %w", c.Baseline, err)}
-		}
-		b.Apply(rep)
+	if c.expected != nil {
+		c.expected.Apply(rep)
 	}
 	var failed error
 	toStdout := false

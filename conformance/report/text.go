@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -44,9 +45,10 @@ func WriteText(w io.Writer, r *Report, o TextOptions) error {
 	for _, c := range r.Cases {
 		writeCase(&b, c, o)
 	}
+	writeBroken(&b, r, o)
 	writeReasons(&b, r, o)
 	for _, s := range r.ShortWaits {
-		fmt.Fprintf(&b, "%s %d waits for %s: nothing had come in %d full ones\n", o.paint(yellow, "shortened"), s.Waits, printable(s.For), s.After)
+		fmt.Fprintf(&b, "%s waits for %s: %d (nothing had come in %d full ones)\n", o.paint(yellow, "shortened"), printable(s.For), s.Waits, s.After)
 	}
 	writeCoverage(&b, r)
 	for _, e := range r.Stale {
@@ -134,6 +136,46 @@ func printable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\ufffd"))
+}
+
+// writeBroken counts, for each rule, the cases in which it was broken, the most first:
+// one mistake may fail a hundred cases.
+func writeBroken(b *strings.Builder, r *Report, o TextOptions) {
+	type broken struct {
+		rule, level string
+		severity    Severity
+		cases       int
+	}
+	var all []*broken
+	for _, c := range r.Cases {
+		seen := map[string]bool{}
+		for _, f := range c.Findings {
+			if f.Rule == "" || f.Severity == Note || seen[f.Rule] || c.Expected {
+				continue
+			}
+			seen[f.Rule] = true
+			i := slices.IndexFunc(all, func(one *broken) bool { return one.rule == f.Rule })
+			if i < 0 {
+				i = len(all)
+				all = append(all, &broken{rule: f.Rule, level: f.Level, severity: f.Severity})
+			}
+			all[i].cases++
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(x, y *broken) int {
+		if (x.severity == Failure) != (y.severity == Failure) {
+			return map[bool]int{true: -1, false: 1}[x.severity == Failure]
+		}
+		return cmp.Compare(y.cases, x.cases)
+	})
+	b.WriteString("\nbroken, and in how many cases:\n")
+	for _, one := range all {
+		fmt.Fprintf(b, "%6d  %s %s\n", one.cases, o.paint(map[bool]string{true: red, false: yellow}[one.severity == Failure], one.level), one.rule)
+	}
+	b.WriteByte('\n')
 }
 
 // writeReasons groups what was not played by why.

@@ -62,3 +62,14 @@ func TestSilenceAboutOneMethod(t *testing.T) {
 		}
 	}
 }
+
+// TestOutlook counts the cases that will start the server, and how long that takes.
+func TestOutlook(t *testing.T) {
+	played, needy := parse(t, "t.txt", listTools), parse(t, "u.txt", strings.Replace(listTools, "\nopen", "\nneeds: tool nope\n\nopen", 1))
+	jobs := []job{{played, "2026-07-28"}, {played, "2026-07-28"}, {played, "2026-07-28"}, {needy, "2026-07-28"}, {played, "2025-11-25"}}
+	offers := map[string]*Offer{"2026-07-28": {Spoken: true, firstReply: 20 * time.Second}, "2025-11-25": {firstReply: time.Minute}}
+	want := Progress{Start: 20 * time.Second, Starting: 3, Expected: 40 * time.Second}
+	if diff := cmp.Diff(want, outlook(&Config{Jobs: 2}, jobs, offers)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -32,6 +32,7 @@ type Offer struct {
 	Resources    []*strictjson.Value
 	Templates    []*strictjson.Value
 
+	asked      string        // the method that was asked first
 	firstReply time.Duration // from the start of the process
 
 	inspected []*report.Case
@@ -85,6 +86,7 @@ func Probe(ctx context.Context, cfg *Config, rev string) *Offer {
 	if transcript.Modern(rev) {
 		first, params = "server/discover", ""
 	}
+	o.asked = first
 	reply := p.ask(w, first, params)
 	if reply != nil {
 		o.firstReply = time.Since(w.started)
@@ -153,7 +155,7 @@ func (p *player) spoken(o *Offer, w *peer, method string, reply *strictjson.Valu
 				o.Why = fmt.Sprintf("the server ended (%s) without answering %s", w.state, method)
 			} else {
 				o.Hung = true
-				o.Why = fmt.Sprintf("the server did not answer %s within %v", method, p.timeout)
+				o.Why = fmt.Sprintf("the server did not answer %s within %v (--timeout gives it longer)", method, p.timeout)
 			}
 			if tail := lastLines(w.stderr, 3); tail != "" {
 				o.Why += "; its last words: " + tail
@@ -249,13 +251,29 @@ func (p *player) pages(o *Offer, w *peer, method string) {
 
 // whyNothingIsSpoken explains a run in which no transcript can be played.
 func whyNothingIsSpoken(offers map[string]*Offer) string {
-	var why []string
+	const method = "\x00"
+	var whys []string
+	asked := map[string][]string{} // by why, without the method
 	for _, rev := range transcript.Revisions {
-		if o := offers[rev]; o != nil && !slices.Contains(why, o.Why) {
-			why = append(why, o.Why)
+		o := offers[rev]
+		if o == nil {
+			continue
+		}
+		why := o.Why
+		if o.asked != "" {
+			why = strings.Replace(why, " "+o.asked, " "+method, 1)
+		}
+		if !slices.Contains(whys, why) {
+			whys = append(whys, why)
+		}
+		if !slices.Contains(asked[why], o.asked) {
+			asked[why] = append(asked[why], o.asked)
 		}
 	}
-	return "the server answered at none of the revisions: " + strings.Join(why, "; ")
+	for i, why := range whys {
+		whys[i] = strings.Replace(why, method, strings.Join(asked[why], " or "), 1)
+	}
+	return "the server answered at none of the revisions: " + strings.Join(whys, "; ")
 }
 
 // Has reports whether a need is met.

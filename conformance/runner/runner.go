@@ -16,6 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -55,6 +57,12 @@ type Config struct {
 type Progress struct {
 	Done, Total int
 	Last        *report.Case // nil before the first
+
+	// Before the first: how long the server took to start, how many of the cases will
+	// start it, and how long that alone will take.
+	Start    time.Duration
+	Starting int
+	Expected time.Duration
 }
 
 // Defaults of Config.
@@ -67,11 +75,8 @@ func (c *Config) fill() error {
 	if len(c.Command) == 0 {
 		return errors.New("no command to test: write it after --")
 	}
-	path, err := exec.LookPath(c.Command[0])
+	path, err := program(c.Command[0])
 	if err != nil {
-		return fmt.Errorf("the command under test: %w", err)
-	}
-	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
 	c.Command = append([]string{path}, c.Command[1:]...)
@@ -86,6 +91,27 @@ func (c *Config) fill() error {
 	}
 	c.patience = newPatience()
 	return nil
+}
+
+// program finds the program of a command, or says what is wrong with its name.
+func program(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	info, statErr := os.Stat(name)
+	switch {
+	case err == nil:
+		return filepath.Abs(path)
+	case statErr == nil && info.IsDir():
+		return "", fmt.Errorf("the command under test: %s is a directory", name)
+	case errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("the command under test: %s is not executable; name the interpreter before it, or chmod +x it", name)
+	case strings.ContainsAny(name, " \t"):
+		return "", fmt.Errorf("the command under test: there is no program %q; write the command without quotes around the whole of it", name)
+	case errors.Is(err, exec.ErrNotFound):
+		return "", fmt.Errorf("the command under test: there is no program %s in PATH", name)
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("the command under test: there is no file %s", name)
+	}
+	return "", fmt.Errorf("the command under test: %w", err)
 }
 
 // job is one transcript at one revision.
@@ -197,23 +223,24 @@ func play(ctx context.Context, cfg *Config, jobs []job, offers map[string]*Offer
 		wg   sync.WaitGroup
 		next = make(chan int)
 	)
-	tell := func(c *report.Case) {
+	tell := func(p Progress) {
 		mu.Lock()
 		defer mu.Unlock()
-		if c != nil {
+		if p.Last != nil {
 			done++
 		}
+		p.Done, p.Total = done, len(jobs)
 		if cfg.Progress != nil {
-			cfg.Progress(Progress{done, len(jobs), c})
+			cfg.Progress(p)
 		}
 	}
-	tell(nil)
+	tell(outlook(cfg, jobs, offers))
 	for range cfg.Jobs {
 		wg.Go(func() {
 			for i := range next {
 				c := one(ctx, cfg, jobs[i], offers[jobs[i].rev], rep.Aborted)
 				rep.Cases[i] = c
-				tell(c)
+				tell(Progress{Last: c})
 			}
 		})
 	}
@@ -222,6 +249,19 @@ func play(ctx context.Context, cfg *Config, jobs []job, offers map[string]*Offer
 	}
 	close(next)
 	wg.Wait()
+}
+
+// outlook foresees how long starting the server will take.
+func outlook(cfg *Config, jobs []job, offers map[string]*Offer) (p Progress) {
+	for _, j := range jobs {
+		o := offers[j.rev]
+		if o.Spoken && !slices.ContainsFunc(j.t.Needs, func(n transcript.Need) bool { return !o.Has(n, cfg.Settings) }) {
+			p.Starting++
+			p.Start = max(p.Start, o.firstReply)
+		}
+	}
+	p.Expected = p.Start * time.Duration((p.Starting+cfg.Jobs-1)/cfg.Jobs)
+	return p
 }
 
 // one plays one job, or says why it is not played.

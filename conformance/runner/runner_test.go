@@ -273,7 +273,7 @@ func TestHungServerCostsItsTimeoutOnce(t *testing.T) {
 	if took := time.Since(start); took > 40*time.Second {
 		t.Errorf("80 transcripts against a hung server took %v: more than one timeout each", took)
 	}
-	if !strings.Contains(rep.Aborted, "did not answer initialize within 2s") || rep.ExitCode(false) != report.ExitFailed {
+	if !strings.Contains(rep.Aborted, "did not answer initialize or server/discover within 2s") || rep.ExitCode(false) != report.ExitFailed {
 		t.Errorf("aborted: %q", rep.Aborted)
 	}
 }

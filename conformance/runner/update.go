@@ -64,10 +64,10 @@ func (u *Updates) Write() ([]string, error) {
 			if err := os.WriteFile(path, transcript.Apply(f.t.Source(), f.edits), 0o644); err != nil {
 				return said, err
 			}
-			said = append(said, fmt.Sprintf("%s: %d expectations rewritten", path, len(f.edits)))
+			said = append(said, fmt.Sprintf("%s: expectations rewritten: %d", path, len(f.edits)))
 		}
 		if f.conflicts > 0 {
-			said = append(said, fmt.Sprintf("%s: %d expectations need a person: an absent value, or different answers at different revisions", path, f.conflicts))
+			said = append(said, fmt.Sprintf("%s: left for a person, since a value is absent or the answers differ between revisions: %d", path, f.conflicts))
 		}
 	}
 	return said, nil
