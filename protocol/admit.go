@@ -20,7 +20,7 @@ type envelope struct {
 // has to look for them again.
 type paramIndex struct {
 	n     int // of spans; -1: there are others, look into params
-	spans [8]paramSpan
+	spans [4]paramSpan
 }
 
 type paramSpan struct{ name, nameEnd, value, valueEnd int32 }
@@ -174,10 +174,14 @@ func (r *request) own(owned, frame []byte) *request {
 		at := cap(frame) - cap(part)
 		return owned[at : at+len(part) : at+len(part)]
 	}
-	*n = request{conn: r.conn, rev: r.rev, method: r.method, caps: r.caps, batch: r.batch, meta: r.meta, frame: owned, index: r.index}
+	*n = request{conn: r.conn, rev: r.rev, method: r.method, caps: r.caps, meta: r.meta, frame: owned, index: r.index}
 	n.id, n.params = move(r.id), move(r.params)
-	n.meta.version, n.meta.clientCaps, n.meta.clientInfo = move(r.meta.version), move(r.meta.clientCaps), move(r.meta.clientInfo)
-	n.meta.logLevel, n.meta.progressToken = move(r.meta.logLevel), move(r.meta.progressToken)
+	if m := r.meta; m != noMeta {
+		n.meta = &requestMeta{
+			version: move(m.version), clientCaps: move(m.clientCaps), clientInfo: move(m.clientInfo),
+			logLevel: move(m.logLevel), progressToken: move(m.progressToken), trace: m.trace,
+		}
+	}
 	n.key = idKey(n.id)
 	n.x.request = n
 	return n
@@ -196,10 +200,8 @@ func (c *conn) inUse(id []byte) bool {
 
 func (c *conn) effortOf(r *request) effort {
 	if r.method.effort == works && r.method.name == "tools/call" && c.server.tools.Load().waits {
-		if name, ok := stringValue(r.param("name")); ok {
-			if t := c.server.tools.Load().find(name); t != nil && t.Waits {
-				return waiting
-			}
+		if t := c.server.tools.Load().called(r); t != nil && t.Waits {
+			return waiting
 		}
 	}
 	return r.method.effort
@@ -208,13 +210,20 @@ func (c *conn) effortOf(r *request) effort {
 // route decides era, revision and method of a request, in the order that
 // docs/protocol.md gives.
 func (c *conn) route(r *request, e *envelope) (err *Error) {
+	r.meta = noMeta
 	if e.params != nil && !isNull(e.params) {
 		if !isObject(e.params) {
 			return invalidParams("params must be an object")
 		}
 		r.params = e.params
-		if r.meta, err = readMeta(r.param("_meta")); err != nil {
-			return err
+		if raw := r.param("_meta"); raw != nil {
+			r.meta = &c.scratchMeta
+			if r != &c.scratch {
+				r.meta = new(requestMeta)
+			}
+			if err = r.meta.read(raw); err != nil {
+				return err
+			}
 		}
 	}
 	m := methodOf(e.method)

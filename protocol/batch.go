@@ -78,7 +78,7 @@ func (c *conn) admitElement(b *batch, value []byte) {
 		b.done()
 	case run:
 		c.spawnRun(r)
-	case r.cancel == nil: // dropped for its id
+	case !r.taken(): // dropped for its id
 		b.done()
 	}
 }

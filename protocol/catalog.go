@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"sync"
@@ -77,7 +78,18 @@ func newToolSet(tools []Tool, tasks bool) (*toolSet, error) {
 	return set, nil
 }
 
-func (set *toolSet) find(name string) *compiledTool { return set.byName[name] }
+// called is the tool that a tools/call names, nil where there is none.
+func (set *toolSet) called(r *request) *compiledTool {
+	raw := r.param("name")
+	if !isString(raw) {
+		return nil
+	}
+	if name := raw[1 : len(raw)-1]; bytes.IndexByte(name, '\\') < 0 {
+		return set.byName[string(name)]
+	}
+	name, _ := stringValue(raw)
+	return set.byName[name]
+}
 
 // promptSet is one state of the set of prompts; it never changes.
 type promptSet struct {

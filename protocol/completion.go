@@ -75,7 +75,7 @@ func serveComplete(r *request, b []byte) ([]byte, error) {
 			return b, bad
 		}
 	}
-	result, err := guard(r, func() (*Completion, error) { return r.conn.server.Completions.Complete(r.ctx, req) })
+	result, err := guard(r, func() (*Completion, error) { return r.conn.server.Completions.Complete(&r.ctx, req) })
 	if err != nil {
 		return b, err
 	}

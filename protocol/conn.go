@@ -32,10 +32,11 @@ type conn struct {
 
 	// The reader's state. Whoever reads a line also admits it under this lock, so
 	// that messages take effect in their order.
-	rmu     sync.Mutex
-	ended   error // why nothing more is read
-	scanner scanner
-	scratch request // for methods that are answered at once
+	rmu         sync.Mutex
+	ended       error // why nothing more is read
+	scanner     scanner
+	scratch     request // for methods that are answered at once
+	scratchMeta requestMeta
 
 	session atomic.Pointer[session]
 
@@ -250,7 +251,7 @@ func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
 	default:
 		c.queue = append(c.queue, r)
 	}
-	r.ctx, r.cancel = context.WithCancelCause(c.ctx)
+	r.ctx.parent = c.ctx
 	c.inflight[r.key] = r
 	c.open++
 	return run, nil
@@ -343,9 +344,7 @@ func (c *conn) reply(r *request, line []byte, hold bool) {
 	default:
 		c.out.send(r, line, true)
 	}
-	if r.cancel != nil {
-		r.cancel(nil)
-	}
+	r.ctx.end(nil)
 	c.mu.Lock()
 	if !r.finished {
 		r.finished = true
@@ -367,6 +366,6 @@ func (c *conn) cancelRequest(id []byte, cause error) {
 		return
 	}
 	c.opts.Logger.Debug("a request was cancelled", "id", clip(string(id)), "cause", cause)
-	r.cancel(cause)
+	r.ctx.end(cause)
 	c.endListener(r)
 }

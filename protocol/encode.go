@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -102,13 +103,43 @@ func quote[T string | []byte](b []byte, s T) []byte {
 
 // marshal is json.Marshal without the escaping of HTML.
 func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	m := newMarshaller()
+	defer m.free()
+	out, err := m.marshal(v)
+	return bytes.Clone(out), err
+}
+
+// marshaller is a buffer with its encoder, kept for the next one who needs it.
+type marshaller struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+// maxKeptBuffer bounds the memory of a marshaller that is kept.
+const maxKeptBuffer = 64 << 10
+
+var marshallers = sync.Pool{New: func() any {
+	m := new(marshaller)
+	m.enc = json.NewEncoder(&m.buf)
+	m.enc.SetEscapeHTML(false)
+	return m
+}}
+
+func newMarshaller() *marshaller { return marshallers.Get().(*marshaller) }
+
+// marshal renders a value; the result is valid until free.
+func (m *marshaller) marshal(v any) ([]byte, error) {
+	m.buf.Reset()
+	if err := m.enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return b.Bytes()[:b.Len()-1], nil
+	return m.buf.Bytes()[:m.buf.Len()-1], nil
+}
+
+func (m *marshaller) free() {
+	if m.buf.Cap() <= maxKeptBuffer {
+		marshallers.Put(m)
+	}
 }
 
 // compact returns JSON text without the white space between its tokens.

@@ -16,11 +16,12 @@ type Exchange struct {
 	// for a task.
 	ask func(ctx context.Context, requests []InputRequest) (map[string]InputResponse, error)
 
-	mu       sync.Mutex // protects the fields below
-	ended    bool
-	progress progressState
-	logs     bucket
-	state    exchangeState
+	mu    sync.Mutex // protects the fields below
+	ended bool
+	// What few requests need is made when it is; nil is a zero value.
+	progress *progressState
+	logs     *bucket
+	state    *exchangeState
 }
 
 // Revision is the protocol revision of this request.

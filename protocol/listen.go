@@ -162,7 +162,7 @@ func (c *conn) watchAll(r *request, l *listener, uris []string) []string {
 		if l.uris[uri] || !validURI(uri) {
 			continue
 		}
-		stop, err := c.server.watch(r.ctx, uri)
+		stop, err := c.server.watch(&r.ctx, uri)
 		if err != nil {
 			c.opts.Logger.Debug("a resource cannot be watched", "uri", clip(uri), "error", err)
 			continue
@@ -184,7 +184,7 @@ func (c *conn) tell(l *listener, e event) {
 	case resourceEvent:
 		line = keyString(append(line, `notifications/resources/updated","params":{`...), "uri", e.name)
 	case taskEvent:
-		task, err := c.server.Tasks.GetTask(r.ctx, e.name, &r.x)
+		task, err := c.server.Tasks.GetTask(&r.ctx, e.name, &r.x)
 		if err != nil {
 			return
 		}

@@ -23,6 +23,9 @@ func (x *Exchange) Log(level Level, logger string, data any) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.logs == nil {
+		x.logs = new(bucket)
+	}
 	if !x.logs.take(time.Now(), logBurst, logInterval) {
 		return
 	}

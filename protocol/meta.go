@@ -18,7 +18,6 @@ const (
 // requestMeta is _meta of a request, as far as the engine cares. The slices are
 // parts of the frame; nil is absent.
 type requestMeta struct {
-	present       bool
 	version       []byte
 	clientCaps    []byte
 	clientInfo    []byte
@@ -31,16 +30,15 @@ type requestMeta struct {
 // empty strings are absent.
 type TraceContext struct{ Traceparent, Tracestate, Baggage string }
 
-// readMeta reads _meta; raw is nil where there is none. An error is one of type: it is
-// no object.
-func readMeta(raw []byte) (m requestMeta, err *Error) {
-	if raw == nil {
-		return m, nil
-	}
+// noMeta is that of the requests that have none.
+var noMeta = new(requestMeta)
+
+// read reads _meta. An error is one of type: it is no object.
+func (m *requestMeta) read(raw []byte) *Error {
+	*m = requestMeta{}
 	if !isObject(raw) {
-		return m, invalidParams("_meta must be an object")
+		return invalidParams("_meta must be an object")
 	}
-	m.present = true
 	members(raw, func(name, value []byte) bool {
 		switch string(name) {
 		case metaVersion:
@@ -62,7 +60,7 @@ func readMeta(raw []byte) (m requestMeta, err *Error) {
 		}
 		return true
 	})
-	return m, nil
+	return nil
 }
 
 // checkToken refuses a progress token that is neither string nor integer.

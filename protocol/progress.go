@@ -35,7 +35,10 @@ func (x *Exchange) Progress(progress, total float64, message string) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	p := &x.progress
+	if x.progress == nil {
+		x.progress = new(progressState)
+	}
+	p := x.progress
 	if x.ended || p.started && progress <= p.last || p.held && progress <= p.value {
 		return
 	}
@@ -52,14 +55,14 @@ func (x *Exchange) flush() {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.progress.held {
+	if x.progress != nil && x.progress.held {
 		x.progress.held = false
 		x.sendProgressLocked()
 	}
 }
 
 func (x *Exchange) sendProgressLocked() {
-	r, p := x.request, &x.progress
+	r, p := x.request, x.progress
 	p.started, p.last = true, p.value
 	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/progress","params":{`...)
 	b = keyRaw(b, "progressToken", r.meta.progressToken)

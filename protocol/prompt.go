@@ -90,7 +90,7 @@ func servePromptsGet(r *request, b []byte) ([]byte, error) {
 		return b, err
 	}
 	result, err := guard(r, func() (*PromptResult, error) {
-		return p.Get(r.ctx, &PromptCall{Name: name, Arguments: args, Exchange: &r.x})
+		return p.Get(&r.ctx, &PromptCall{Name: name, Arguments: args, Exchange: &r.x})
 	})
 	if asked := asInputRequired(err); asked != nil {
 		return r.appendInputRequired(b, asked)

@@ -14,8 +14,8 @@ type request struct {
 	id     []byte // raw; a part of frame
 	key    string // what the id is compared by
 	method *method
-	params []byte // an object or nil; a part of frame
-	meta   requestMeta
+	params []byte       // an object or nil; a part of frame
+	meta   *requestMeta // never nil once the request is routed
 	caps   clientCapabilities
 	frame  []byte // owned by the request; nil in batches
 	index  paramIndex
@@ -25,8 +25,7 @@ type request struct {
 	slot     *int // guarded by conn.mu: what the request counts among
 	finished bool // guarded by conn.mu: it is no longer counted as open
 
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	ctx requestContext
 
 	// How the result is rounded off; set by the method.
 	resultType string // empty is "complete"
@@ -38,6 +37,10 @@ type request struct {
 	x    Exchange
 	call ToolCall
 }
+
+// taken tells requests that were taken on from those that were answered at once,
+// and those that were dropped.
+func (r *request) taken() bool { return r.ctx.parent != nil }
 
 // CacheScope says who may keep a result.
 type CacheScope string
@@ -157,8 +160,8 @@ func (r *request) asError(err error) *Error {
 		return &Error{Code: r.rev.resourceNotFound, Message: gone.Error(), Data: map[string]any{"uri": gone.URI}}
 	case errors.Is(err, ErrTaskNotFound):
 		return invalidParams("Task not found")
-	case errors.Is(err, context.Canceled) && r.ctx != nil && r.ctx.Err() != nil:
-		return &Error{Code: CodeInternal, Message: capitalised(context.Cause(r.ctx).Error())}
+	case errors.Is(err, context.Canceled) && r.taken() && r.ctx.Err() != nil:
+		return &Error{Code: CodeInternal, Message: capitalised(context.Cause(&r.ctx).Error())}
 	}
 	return &Error{Code: CodeInternal, Message: err.Error()}
 }

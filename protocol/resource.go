@@ -99,7 +99,7 @@ func (t *ResourceTemplate) append(b []byte, rev *revision) []byte {
 
 func serveResourcesList(r *request, b []byte) ([]byte, error) {
 	found, err := guard(r, func() ([]Resource, error) {
-		return r.conn.server.Resources.ListResources(r.ctx, &r.x)
+		return r.conn.server.Resources.ListResources(&r.ctx, &r.x)
 	})
 	if err != nil {
 		return b, err
@@ -116,7 +116,7 @@ func serveResourcesList(r *request, b []byte) ([]byte, error) {
 
 func serveTemplatesList(r *request, b []byte) ([]byte, error) {
 	found, err := guard(r, func() ([]ResourceTemplate, error) {
-		return r.conn.server.Resources.ListTemplates(r.ctx, &r.x)
+		return r.conn.server.Resources.ListTemplates(&r.ctx, &r.x)
 	})
 	if err != nil {
 		return b, err
@@ -158,7 +158,7 @@ func serveResourcesRead(r *request, b []byte) ([]byte, error) {
 		return b, err
 	}
 	result, err := guard(r, func() (*ReadResult, error) {
-		return r.conn.server.Resources.ReadResource(r.ctx, uri, &r.x)
+		return r.conn.server.Resources.ReadResource(&r.ctx, uri, &r.x)
 	})
 	if asked := asInputRequired(err); asked != nil {
 		return r.appendInputRequired(b, asked)

@@ -50,7 +50,7 @@ func asInputRequired(err error) *inputRequired {
 func (x *Exchange) State(v any) (ok bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.state.kept == nil {
+	if x.state == nil || x.state.kept == nil {
 		return false, nil
 	}
 	return true, json.Unmarshal(x.state.kept, v)
@@ -62,6 +62,9 @@ func (x *Exchange) State(v any) (ok bool, err error) {
 func (x *Exchange) SetState(v any) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.state == nil {
+		x.state = new(exchangeState)
+	}
 	x.state.next, x.state.hasNext = v, true
 }
 
@@ -83,8 +86,12 @@ func (x *Exchange) openState() *Error {
 	if !r.rev.has(featInputRequired) {
 		return nil
 	}
+	raw, responses := r.param("requestState"), r.param("inputResponses")
+	if raw == nil && responses == nil {
+		return nil
+	}
 	var state sealedState
-	if raw := r.param("requestState"); raw != nil {
+	if raw != nil {
 		text, ok := stringValue(raw)
 		if !ok {
 			return invalidParams("Parameter requestState must be a string")
@@ -100,7 +107,6 @@ func (x *Exchange) openState() *Error {
 			return invalidParams("Invalid requestState: it belongs to another request")
 		}
 	}
-	responses := r.param("inputResponses")
 	if responses != nil && !isObject(responses) {
 		return invalidParams("Parameter inputResponses must be an object")
 	}
@@ -116,7 +122,7 @@ func (x *Exchange) openState() *Error {
 		state.Answers[string(name)] = json.RawMessage(value)
 		return true
 	})
-	x.state.answers, x.state.kept = state.Answers, state.Kept
+	x.state = &exchangeState{answers: state.Answers, kept: state.Kept}
 	return bad
 }
 
@@ -126,9 +132,13 @@ func (x *Exchange) askByResult(requests []InputRequest) (map[string]InputRespons
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	found := make(map[string]InputResponse, len(requests))
+	var answers map[string]json.RawMessage
+	if x.state != nil {
+		answers = x.state.answers
+	}
 	var missing []InputRequest
 	for _, q := range requests {
-		raw, ok := x.state.answers[q.Key]
+		raw, ok := answers[q.Key]
 		if !ok {
 			missing = append(missing, q)
 			continue
@@ -164,10 +174,13 @@ func (r *request) appendInputRequired(b []byte, asked *inputRequired) ([]byte, e
 		}
 		b = append(b, '}')
 	}
-	state := sealedState{Binding: r.binding(), Answers: x.state.answers, Kept: x.state.kept}
-	if x.state.hasNext {
-		if state.Kept, err = marshal(x.state.next); err != nil {
-			return b, err
+	state := sealedState{Binding: r.binding()}
+	if s := x.state; s != nil {
+		state.Answers, state.Kept = s.answers, s.kept
+		if s.hasNext {
+			if state.Kept, err = marshal(s.next); err != nil {
+				return b, err
+			}
 		}
 	}
 	plain, err := marshal(state)

@@ -8,7 +8,7 @@ func serveSubscribe(r *request, b []byte) ([]byte, error) {
 	if bad != nil {
 		return b, bad
 	}
-	stop, err := guard(r, func() (func(), error) { return r.conn.server.watch(r.ctx, uri) })
+	stop, err := guard(r, func() (func(), error) { return r.conn.server.watch(&r.ctx, uri) })
 	if err != nil {
 		return b, err
 	}

@@ -125,7 +125,7 @@ func (r *request) createTask(b []byte, tool *compiledTool) (made bool, body []by
 		}
 		ttl = ms
 	}
-	task, err := guard(r, func() (*Task, error) { return r.conn.server.Tasks.CreateTask(r.ctx, &r.call, ttl) })
+	task, err := guard(r, func() (*Task, error) { return r.conn.server.Tasks.CreateTask(&r.ctx, &r.call, ttl) })
 	if errors.Is(err, ErrNoTask) {
 		return false, b, nil
 	}
@@ -199,7 +199,7 @@ func (r *request) getTask() (*Task, error) {
 	if r.rev.has(featExtensions) && !r.caps.tasksExtension {
 		return nil, errTasksUndeclared
 	}
-	return guard(r, func() (*Task, error) { return r.conn.server.Tasks.GetTask(r.ctx, id, &r.x) })
+	return guard(r, func() (*Task, error) { return r.conn.server.Tasks.GetTask(&r.ctx, id, &r.x) })
 }
 
 func serveTasksGet(r *request, b []byte) ([]byte, error) {
@@ -223,7 +223,7 @@ func serveTasksCancel(r *request, b []byte) ([]byte, error) {
 		return b, invalidParams("The task cannot be cancelled: it is %s", task.Status)
 	}
 	if !task.Status.Final() {
-		task, err = guard(r, func() (*Task, error) { return r.conn.server.Tasks.CancelTask(r.ctx, task.ID, &r.x) })
+		task, err = guard(r, func() (*Task, error) { return r.conn.server.Tasks.CancelTask(&r.ctx, task.ID, &r.x) })
 		if err != nil {
 			return b, err
 		}

@@ -129,7 +129,7 @@ func (r *request) askForTask(task *Task) error {
 	body = append(key(body, "_meta"), '{')
 	body = append(key(body, metaRelatedTask), '{')
 	body = append(keyString(body, "taskId", task.ID), "}}}}"...)
-	raw, err := r.conn.askPeer(r.ctx, r, body)
+	raw, err := r.conn.askPeer(&r.ctx, r, body)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *request) askForTask(task *Task) error {
 		return err
 	}
 	_, err = guard(r, func() (struct{}, error) {
-		return struct{}{}, r.conn.server.Tasks.UpdateTask(r.ctx, task.ID, map[string]InputResponse{q.Key: resp}, &r.x)
+		return struct{}{}, r.conn.server.Tasks.UpdateTask(&r.ctx, task.ID, map[string]InputResponse{q.Key: resp}, &r.x)
 	})
 	return err
 }

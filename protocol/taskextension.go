@@ -83,7 +83,7 @@ func serveTasksUpdate(r *request, b []byte) ([]byte, error) {
 		return b, nil // answered before, superseded, or never asked
 	}
 	_, err = guard(r, func() (struct{}, error) {
-		return struct{}{}, r.conn.server.Tasks.UpdateTask(r.ctx, task.ID, found, &r.x)
+		return struct{}{}, r.conn.server.Tasks.UpdateTask(&r.ctx, task.ID, found, &r.x)
 	})
 	return b, err
 }
@@ -99,7 +99,7 @@ func (c *conn) followTasks(r *request, l *listener, ids []string) []string {
 		if l.tasks[id] {
 			continue
 		}
-		if _, err := c.server.Tasks.GetTask(r.ctx, id, &r.x); err != nil {
+		if _, err := c.server.Tasks.GetTask(&r.ctx, id, &r.x); err != nil {
 			continue
 		}
 		l.tasks[id] = true

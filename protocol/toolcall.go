@@ -10,14 +10,15 @@ import (
 )
 
 func serveToolsCall(r *request, b []byte) ([]byte, error) {
-	name, err := r.stringParam("name")
-	if err != nil {
-		return b, err
-	}
-	tool := r.conn.server.tools.Load().find(name)
+	tool := r.conn.server.tools.Load().called(r)
 	if tool == nil {
+		name, err := r.stringParam("name")
+		if err != nil {
+			return b, err
+		}
 		return b, invalidParams("Unknown tool: %s", clip(name))
 	}
+	name := tool.Name
 	args, err := r.arguments()
 	if err != nil {
 		return b, err
@@ -48,6 +49,14 @@ func serveToolsCall(r *request, b []byte) ([]byte, error) {
 // appendToolOutcome appends what came of a call, or returns the protocol error
 // that it ended in.
 func (r *request) appendToolOutcome(b []byte, tool *compiledTool, result *ToolResult, cause error) ([]byte, error) {
+	if cause != nil {
+		return r.appendToolFailure(b, cause)
+	}
+	r.resultMeta = result.Meta
+	return r.appendToolResult(b, tool, result), nil
+}
+
+func (r *request) appendToolFailure(b []byte, cause error) ([]byte, error) {
 	var wire *Error
 	var asked *inputRequired
 	switch {
@@ -55,11 +64,8 @@ func (r *request) appendToolOutcome(b []byte, tool *compiledTool, result *ToolRe
 		return r.appendInputRequired(b, asked)
 	case errors.As(cause, &wire):
 		return b, wire
-	case cause != nil:
-		return appendToolError(b, cause.Error()), nil
 	}
-	r.resultMeta = result.Meta
-	return r.appendToolResult(b, tool, result), nil
+	return appendToolError(b, cause.Error()), nil
 }
 
 // callTool runs the handler. A panic is the tool's failure, not the server's end.
@@ -70,7 +76,7 @@ func (r *request) callTool(t *Tool) (result *ToolResult, err error) {
 			result, err = nil, fmt.Errorf("%s failed: internal error", t.Name)
 		}
 	}()
-	result, err = t.Call(r.ctx, &r.call)
+	result, err = t.Call(&r.ctx, &r.call)
 	if err == nil && result == nil {
 		result = &ToolResult{}
 	}
@@ -90,8 +96,10 @@ func appendToolError(b []byte, text string) []byte {
 func (r *request) appendToolResult(b []byte, tool *compiledTool, result *ToolResult) []byte {
 	var structured []byte
 	if result.Structured != nil {
+		m := newMarshaller()
+		defer m.free()
 		var err error
-		if structured, err = marshal(result.Structured); err != nil {
+		if structured, err = m.marshal(result.Structured); err != nil {
 			r.conn.opts.Logger.Error("a tool's result cannot be marshalled", "tool", tool.Name, "error", err)
 			return appendToolError(b, tool.Name+" failed: its result cannot be written as JSON")
 		}
