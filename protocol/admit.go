@@ -182,7 +182,6 @@ func (r *request) own(owned, frame []byte) *request {
 			logLevel: move(m.logLevel), progressToken: move(m.progressToken), trace: m.trace,
 		}
 	}
-	n.key = idKey(n.id)
 	n.x.request = n
 	return n
 }
@@ -191,7 +190,7 @@ func (r *request) own(owned, frame []byte) *request {
 func (c *conn) inUse(id []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.inflight) == 0 || c.inflight[idKey(id)] == nil {
+	if c.inflight.find(id) == nil {
 		return false
 	}
 	c.opts.Logger.Warn("dropped a request whose id is still in use", "id", clip(string(id)))

@@ -60,7 +60,7 @@ func (c *conn) admitElement(b *batch, value []byte) {
 		b.append(errorObject(e.readableID(), fault))
 		return
 	}
-	r := &request{conn: c, id: e.id, key: idKey(e.id), batch: b}
+	r := &request{conn: c, id: e.id, batch: b}
 	r.x.request = r
 	if err := c.route(r, &e); err != nil {
 		b.append(errorObject(e.id, err))

@@ -41,7 +41,7 @@ type conn struct {
 	session atomic.Pointer[session]
 
 	mu       sync.Mutex // protects the fields below
-	inflight map[string]*request
+	inflight openRequests
 	running  int        // handlers at work
 	waiting  int        // waiting calls
 	queue    []*request // for a handler, oldest first
@@ -64,7 +64,7 @@ type conn struct {
 func newConn(s *Server, stream *transport.LineStream) *conn {
 	c := &conn{
 		server: s, opts: &s.opts, stream: stream,
-		inflight:    make(map[string]*request),
+		inflight:    newOpenRequests(),
 		asks:        make(map[string]chan answer),
 		idle:        make(chan struct{}),
 		inputClosed: make(chan struct{}),
@@ -174,10 +174,7 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 		return true
 	}
 	c.mu.Lock()
-	left := make([]*request, 0, len(c.inflight))
-	for _, r := range c.inflight {
-		left = append(left, r)
-	}
+	left := c.inflight.all()
 	c.mu.Unlock()
 	// A write may hang for ever; the process has to end all the same.
 	done := make(chan struct{})
@@ -185,7 +182,7 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 		defer close(done)
 		for _, r := range left {
 			e := &Error{Code: CodeInternal, Message: "The server ended before this request was finished"}
-			c.reply(r, appendErrorLine(nil, r.id, e), false)
+			c.reply(r, appendErrorLine(nil, r.id, e))
 		}
 	}()
 	timer := time.NewTimer(afterStop)
@@ -229,15 +226,15 @@ func (c *conn) noteIdleLocked() {
 func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inflight[r.key] != nil {
+	if !c.inflight.add(r) {
 		c.opts.Logger.Warn("dropped a request whose id is still in use", "id", clip(string(r.id)))
 		return false, nil
 	}
 	switch {
 	case c.draining:
-		return false, errEnding
+		refuse = errEnding
 	case effort == waiting && c.waiting >= c.opts.MaxWaiting:
-		return false, errBusy
+		refuse = errBusy
 	case effort == waiting:
 		c.waiting++
 		r.slot = &c.waiting
@@ -247,12 +244,16 @@ func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
 		r.slot = &c.running
 		run = true
 	case len(c.queue) >= c.opts.MaxQueued:
-		return false, errBusy
+		refuse = errBusy
 	default:
+		r.queued = true
 		c.queue = append(c.queue, r)
 	}
+	if refuse != nil {
+		c.inflight.remove(r)
+		return false, refuse
+	}
 	r.ctx.parent = c.ctx
-	c.inflight[r.key] = r
 	c.open++
 	return run, nil
 }
@@ -264,8 +265,7 @@ func (c *conn) run(w *worker, r *request) *request {
 	if !c.perform(w, r) {
 		return nil
 	}
-	c.reply(r, w.out, false)
-	return c.releaseSlot(r)
+	return c.answer(r, w.out, false)
 }
 
 // perform runs the handler of a request and leaves the response in w; false means
@@ -275,7 +275,7 @@ func (c *conn) perform(w *worker, r *request) (answered bool) {
 		w.out = nil
 	}
 	w.out = w.out[:0]
-	if c.isClosed(r) {
+	if r.queued && c.isClosed(r) {
 		return true
 	}
 	start := time.Now()
@@ -308,13 +308,22 @@ func (c *conn) spawnRun(r *request) {
 	}()
 }
 
-// releaseSlot gives the request's place to the next one in the queue.
-func (c *conn) releaseSlot(r *request) (next *request) {
+// answer sends the response of a request that a handler has finished, and returns
+// the next one that was waiting for a handler. With lead the caller leads: the
+// response goes out with what the leader flushes next.
+func (c *conn) answer(r *request, line []byte, lead bool) (next *request) {
+	if lead && r.batch == nil {
+		// Nobody reads meanwhile, so that the id need not be free before the response
+		// is on its way.
+		c.out.hold(r, line, true)
+	} else {
+		c.forget(r)
+		c.write(r, line)
+	}
+	r.ctx.end(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.slot == nil {
-		return nil
-	}
+	c.closeLocked(r)
 	if r.slot == &c.running && len(c.queue) > 0 {
 		next = c.queue[0]
 		c.queue[0] = nil
@@ -322,44 +331,67 @@ func (c *conn) releaseSlot(r *request) (next *request) {
 		next.slot, r.slot = r.slot, nil
 		return next
 	}
-	*r.slot--
-	r.slot = nil
+	c.releaseLocked(r)
 	return nil
 }
 
-// reply sends the response of a request, unless it is closed, and forgets the
-// request. The id is free before the peer can know that it is.
-// With hold the response goes out with what the reader flushes next.
-func (c *conn) reply(r *request, line []byte, hold bool) {
-	c.mu.Lock()
-	if c.inflight[r.key] == r {
-		delete(c.inflight, r.key)
-	}
-	c.mu.Unlock()
-	switch {
-	case r.batch != nil:
-		r.batch.add(c, r, line)
-	case hold:
-		c.out.hold(r, line, true)
-	default:
-		c.out.send(r, line, true)
-	}
+// reply sends the response of a request outside of its handler. It does nothing
+// where the request is closed.
+func (c *conn) reply(r *request, line []byte) {
+	c.forget(r)
+	c.write(r, line)
 	r.ctx.end(nil)
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeLocked(r)
+}
+
+// forget frees the id of a request: before the response goes out, since the peer may
+// use it again as soon as it has that.
+func (c *conn) forget(r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inflight.remove(r)
+}
+
+func (c *conn) write(r *request, line []byte) {
+	if r.batch != nil {
+		r.batch.add(c, r, line)
+	} else {
+		c.out.send(r, line, true)
+	}
+}
+
+// closeLocked takes a request off the books.
+func (c *conn) closeLocked(r *request) {
+	c.inflight.remove(r)
 	if !r.finished {
 		r.finished = true
 		c.endLocked()
 	}
-	c.mu.Unlock()
+}
+
+// release gives back what a request counts among.
+func (c *conn) release(r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.releaseLocked(r)
+}
+
+func (c *conn) releaseLocked(r *request) {
+	if r.slot != nil {
+		*r.slot--
+		r.slot = nil
+	}
 }
 
 // cancelRequest serves notifications/cancelled: from here on nothing is sent for
 // that id. The cause is ErrCancelled, in either form.
 func (c *conn) cancelRequest(id []byte, cause error) {
 	c.mu.Lock()
-	r := c.inflight[idKey(id)]
+	r := c.inflight.find(id)
 	if r != nil {
-		delete(c.inflight, r.key)
+		c.inflight.remove(r)
 	}
 	c.mu.Unlock()
 	if r == nil || !c.out.close(r) {

@@ -167,8 +167,7 @@ func (c *conn) runLazily(w *worker) (leads bool) {
 		answered := c.perform(w, r)
 		leads = c.lead.end(busy)
 		if answered {
-			c.reply(r, w.out, leads)
-			w.next = c.releaseSlot(r)
+			w.next = c.answer(r, w.out, leads)
 		} else {
 			w.next = nil
 		}

@@ -207,8 +207,8 @@ func (c *conn) endListener(r *request) {
 	for _, stop := range l.stops {
 		stop()
 	}
-	c.reply(r, nil, false)
-	c.releaseSlot(r)
+	c.reply(r, nil)
+	c.release(r)
 }
 
 // dropListeners ends all listeners without a word.

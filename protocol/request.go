@@ -11,8 +11,9 @@ import (
 type request struct {
 	conn   *conn
 	rev    *revision
-	id     []byte // raw; a part of frame
-	key    string // what the id is compared by
+	id     []byte   // raw; a part of frame
+	sum    uint64   // of the id, in openRequests
+	same   *request // the next one of that sum
 	method *method
 	params []byte       // an object or nil; a part of frame
 	meta   *requestMeta // never nil once the request is routed
@@ -22,6 +23,7 @@ type request struct {
 	batch  *batch // nil outside batches
 
 	closed   bool // guarded by output.mu: nothing more is sent
+	queued   bool // it waited for a handler, and may have been cancelled
 	slot     *int // guarded by conn.mu: what the request counts among
 	finished bool // guarded by conn.mu: it is no longer counted as open
 
