@@ -64,11 +64,10 @@ func quote[T string | []byte](b []byte, s T) []byte {
 	b = append(b, '"')
 	start := 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if plainByte[c] && c < utf8.RuneSelf {
-			i++
-			continue
+		if i = skipPlainASCII(s, i); i >= len(s) {
+			break
 		}
+		c := s[i]
 		if c >= utf8.RuneSelf {
 			var buf [utf8.UTFMax]byte
 			n := copy(buf[:], s[i:])

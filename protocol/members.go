@@ -68,25 +68,11 @@ func field(obj []byte, name string) (value []byte) {
 
 // skipString returns the index after the sound string at b[i].
 func skipString(b []byte, i int) (end int, escaped bool) {
-	for i++; ; i++ {
-		// Most strings are short; the search for a byte pays for long ones.
-		for stop := min(i+32, len(b)); i < stop && b[i] != '"' && b[i] != '\\'; i++ {
-		}
-		switch b[i] {
-		case '"':
+	for i++; ; i += 2 {
+		if i = skipPlain(b, i); b[i] == '"' {
 			return i + 1, escaped
-		case '\\':
-			escaped = true
-			i++
-			continue
 		}
-		quote := i + bytes.IndexByte(b[i:], '"')
-		back := bytes.IndexByte(b[i:quote], '\\')
-		if back < 0 {
-			return quote + 1, escaped
-		}
-		escaped = true
-		i += back + 1
+		escaped = true // the byte after the backslash says nothing by itself
 	}
 }
 

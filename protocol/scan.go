@@ -259,22 +259,11 @@ func literal(b []byte, i int, want string) int {
 	return i + len(want)
 }
 
-// plainByte marks the bytes that stand for themselves inside a string.
-var plainByte = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c >= 0x20 && c != '"' && c != '\\'
-	}
-	return t
-}()
-
 // scanString returns the index after the string that opens at b[i], or -1.
 func scanString(b []byte, i int) (end int, escaped bool) {
 	i++
 	for {
-		for i < len(b) && plainByte[b[i]] {
-			i++
-		}
-		if i >= len(b) {
+		if i = skipPlain(b, i); i >= len(b) {
 			return -1, false
 		}
 		switch b[i] {

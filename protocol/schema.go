@@ -20,7 +20,7 @@ type schema struct {
 
 	types      typeSet // 0 is any
 	enum       [][]byte
-	properties map[string]*schema
+	properties properties
 	patterns   []patternSchema
 	additional *schema
 	names      *schema
@@ -186,11 +186,10 @@ func (c *schemaCompiler) fill(s *schema, node []byte) (err error) {
 		case "const":
 			s.enum = [][]byte{canonicalValue(v)}
 		case "properties":
-			s.properties = make(map[string]*schema)
 			members(v, func(n, p []byte) bool {
 				var sub *schema
 				one(&sub, p)
-				s.properties[string(n)] = sub
+				s.properties.at(string(n)).schema = sub
 				return true
 			})
 		case "patternProperties":
@@ -267,6 +266,7 @@ func (c *schemaCompiler) fill(s *schema, node []byte) (err error) {
 		}
 		return err == nil
 	})
+	s.properties.index(s.required)
 	s.combines = s.all != nil || s.any != nil || s.one != nil || s.not != nil || s.cond != nil || s.ref != nil
 	return err
 }

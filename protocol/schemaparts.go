@@ -11,6 +11,7 @@ func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
 	start := i
 	count := 0
 	var seen uint64 // which of the first 64 required members are there
+	next := 0
 	for i = skipSpace(b, i+1); b[i] == '"'; {
 		end, escaped := skipString(b, i)
 		name := b[i+1 : end-1]
@@ -18,15 +19,13 @@ func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
 			name = unescape(name)
 		}
 		count++
-		for i, r := range s.required {
-			if i < 64 && r == string(name) {
-				seen |= 1 << i
-				break
-			}
+		var prop *property
+		if prop, next = s.properties.find(name, next); prop != nil {
+			seen |= prop.required
 		}
 		i = skipSpace(b, skipSpace(b, end)+1)
 		var f *fault
-		if i, f = s.walkMember(b, i, name, depth); f != nil {
+		if i, f = s.walkMember(b, i, name, prop, depth); f != nil {
 			return i, f
 		}
 		if i = skipSpace(b, i); b[i] == ',' {
@@ -35,9 +34,11 @@ func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
 	}
 	i++
 	whole := b[start:i]
-	for n, r := range s.required {
-		if n < 64 && seen&(1<<n) == 0 || n >= 64 && field(whole, r) == nil {
-			return i, faulty("needs the property %q", r)
+	if seen != s.properties.needed || len(s.required) > 64 {
+		for n, r := range s.required {
+			if n < 64 && seen&(1<<n) == 0 || n >= 64 && field(whole, r) == nil {
+				return i, faulty("needs the property %q", r)
+			}
 		}
 	}
 	for name, needs := range s.dependent {
@@ -60,11 +61,11 @@ func (s *schema) walkObject(b []byte, i, depth int) (int, *fault) {
 }
 
 // walkMember holds the value at b[i], that of the member name, against the schema.
-func (s *schema) walkMember(b []byte, i int, name []byte, depth int) (end int, f *fault) {
-	sub, known := s.properties[string(name)]
+func (s *schema) walkMember(b []byte, i int, name []byte, prop *property, depth int) (end int, f *fault) {
+	known := prop != nil && prop.schema != nil
 	switch {
 	case known:
-		end, f = sub.walk(b, i, depth+1)
+		end, f = prop.schema.walk(b, i, depth+1)
 	case s.additional == nil || s.patterns != nil:
 		end = skipValue(b, i)
 	case s.additional.never:
@@ -113,7 +114,11 @@ func (s *schema) checkName(value, name []byte, known bool, depth int) *fault {
 func (s *schema) suggest(name string) string {
 	const tooFar = 3
 	best, least := "", tooFar
-	for known := range s.properties {
+	for i := range s.properties.list {
+		known := s.properties.list[i].name
+		if s.properties.list[i].schema == nil {
+			continue
+		}
 		if d := distance(name, known, tooFar); d < least || d == least && d < tooFar && known < best {
 			best, least = known, d
 		}
