@@ -77,12 +77,12 @@ func serveCommand(config embedded.Config) ([]string, error) {
 // toolFlags are those of `fabro mcp start` that decide what the server offers.
 type toolFlags struct {
 	targetFlags
-	ReadOnly     bool     `help:"Offer only what looks: no tool that can create, change or answer a run."`
-	Tools        []string `placeholder:"NAME" help:"Offer only these tools."`
-	ExcludeTools []string `placeholder:"NAME" help:"Offer all tools but these."`
-	Toolsets     []string `placeholder:"NAME" help:"Sets of tools to offer: runs (default), insight."`
-	Root         []string `type:"path" placeholder:"DIR" help:"Refuse working directories, workflows and goal files outside DIR. May be repeated."`
-	MaxWait      wait     `placeholder:"D" help:"Let one call wait no longer than this (such as 50s), for hosts that give up after a minute."`
+	ReadOnly     bool         `help:"Offer only what looks: no tool that can create, change or answer a run."`
+	Tools        toolNames    `placeholder:"NAME,..." help:"Offer only these tools."`
+	ExcludeTools toolNames    `placeholder:"NAME,..." help:"Offer all tools but these."`
+	Toolsets     toolsetNames `placeholder:"NAME,..." help:"Sets of tools to offer: runs (default), insight."`
+	Root         directories  `placeholder:"DIR,..." help:"Refuse working directories, workflows and goal files outside DIR. May be repeated."`
+	MaxWait      wait         `placeholder:"D" help:"Let one call wait no longer than this (such as 50s), for hosts that give up after a minute."`
 }
 
 // config is the configuration of the tools, without anything contacted yet.
