@@ -118,8 +118,11 @@ func stampOrNull(t *time.Time) *string {
 // workflowLabel is the name under which people know the workflow of a run.
 func workflowLabel(run *wire.Run) string {
 	for _, name := range []*string{run.Workflow.Slug, run.Workflow.Name, run.Workflow.GraphName} {
-		if name != nil && *name != "" {
-			return plain.Line(*name, 80)
+		if name == nil {
+			continue
+		}
+		if label := plain.Line(*name, 80); label != "" {
+			return label
 		}
 	}
 	return "unnamed workflow"

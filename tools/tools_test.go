@@ -15,6 +15,7 @@ import (
 
 	"fabro-mcp/fabroapi"
 	"fabro-mcp/fabroapi/wire"
+	"fabro-mcp/protocol"
 )
 
 // home is an environment with a project that has one workflow, "hello".
@@ -263,6 +264,30 @@ func TestRequestKeyAtOnce(t *testing.T) {
 	}
 	if len(api.runs) != 1 {
 		t.Errorf("%d runs were created", len(api.runs))
+	}
+}
+
+// TestLinkTitles: the title of a link has no blank at an end, whatever names a run
+// has.
+func TestLinkTitles(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		workflow   wire.RunWorkflow
+	}{
+		{"a slug", "release", wire.RunWorkflow{Slug: wire.Ptr("release"), Name: wire.Ptr("Release")}},
+		{"a blank slug", "Release", wire.RunWorkflow{Slug: wire.Ptr(" "), Name: wire.Ptr(" Release\n")}},
+		{"no name", "unnamed workflow", wire.RunWorkflow{Slug: wire.Ptr(""), GraphName: wire.Ptr("\t")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := &wire.Run{ID: "R", Workflow: c.workflow}
+			var got []string
+			for _, link := range linksTo(run, "", "state") {
+				got = append(got, link.(protocol.ResourceLink).Title)
+			}
+			if diff := cmp.Diff([]string{c.want, c.want + " state"}, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -109,6 +109,44 @@ func createRun(t *testing.T, client *mcpclient.Client) string {
 	return list.Runs[0].ID
 }
 
+// An embedded server that did not start is started by the next call of the same
+// session, once what was wrong is mended.
+func TestFailedStartIsTriedAgain(t *testing.T) {
+	for _, c := range []struct{ name, file, text, want string }{
+		{"a file in the place of its directory", "storage", "not a directory", "the embedded server needs a directory of its own"},
+		{"settings that cannot be read", "embedded.toml", "[server", "embedded.toml:1:"},
+		{"a process that ends at once", "storage/embedded/fabro.db", strings.Repeat("no database ", 20), "is not an SQLite database"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := newHome(t)
+			home := filepath.Join(strings.TrimPrefix(env[0], "HOME="), ".fabro")
+			wrong := filepath.Join(home, c.file)
+			if err := os.MkdirAll(filepath.Dir(wrong), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(wrong, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			client := startHost(t, env)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			for range 2 {
+				result, err := client.CallTool(ctx, "fabro_run_search", json.RawMessage(`{}`), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !result.IsError || !strings.Contains(result.Text(), c.want) {
+					t.Errorf("no %q in %s", c.want, result.Text())
+				}
+			}
+			if err := os.Remove(wrong); err != nil {
+				t.Fatal(err)
+			}
+			createRun(t, client)
+		})
+	}
+}
+
 // A few requests in a pipe, then the end of input: one answer each and exit 0,
 // however often it is tried.
 func TestPipedRequestsAreAllAnswered(t *testing.T) {
