@@ -110,7 +110,7 @@ type Report struct {
 }
 
 // ShortWaits says what was not waited for in full any more, since it had not come in
-// some full waits before.
+// some full waits before, and did not come.
 type ShortWaits struct {
 	For   string `json:"for"`
 	Waits int    `json:"waits"` // that were shortened

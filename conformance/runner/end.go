@@ -51,7 +51,7 @@ func (p *player) repliesStillDue() error {
 		}
 	}
 	p.mu.Unlock()
-	waiting.end(missing)
+	waiting.end(due, missing)
 	for w, ids := range byPeer {
 		p.unanswered(w, ids, waiting)
 	}

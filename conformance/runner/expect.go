@@ -305,7 +305,7 @@ func (p *player) await(all []*expectation, timeout time.Duration) error {
 		wrong.done = true // reported as a warning
 	}
 	missing := slices.DeleteFunc(slices.Clone(all), func(e *expectation) bool { return e.done })
-	waiting.end(missing)
+	waiting.end(all, missing)
 	var failed error
 	for _, e := range missing {
 		failed = errors.Join(failed, p.missed(e, waiting))

@@ -14,29 +14,34 @@ import (
 
 // TestPatience holds how long is waited for what, after what has been seen.
 func TestPatience(t *testing.T) {
+	a, again, b := hope{"a", "file:1"}, hope{"a", "file:2"}, hope{"b", "file:3"}
 	for _, c := range []struct {
 		name   string
-		inVain []string
-		met    time.Duration
-		things []string
+		inVain []hope
+		met    []hope
+		after  time.Duration
+		hopes  []hope
 		want   time.Duration
 	}{
-		{"nothing is known", nil, 0, []string{"a"}, 10 * time.Second},
-		{"one wait in vain proves nothing", []string{"a"}, 0, []string{"a"}, 10 * time.Second},
-		{"two do", []string{"a", "a"}, 0, []string{"a"}, time.Second},
-		{"not for another thing", []string{"a", "a"}, 0, []string{"b"}, 10 * time.Second},
-		{"one of two may still come", []string{"a", "a"}, 0, []string{"a", "b"}, 10 * time.Second},
-		{"both are given up", []string{"a", "a", "b", "b"}, 0, []string{"a", "b"}, time.Second},
-		{"a slow server gets ten times what it needed", []string{"a", "a"}, 300 * time.Millisecond, []string{"a"}, 3 * time.Second},
-		{"but never more than it would have had", []string{"a", "a"}, 5 * time.Second, []string{"a"}, 10 * time.Second},
+		{"nothing is known", nil, nil, 0, []hope{a}, 10 * time.Second},
+		{"one wait in vain proves nothing", []hope{a}, nil, 0, []hope{a}, 10 * time.Second},
+		{"two do", []hope{a, a}, nil, 0, []hope{a}, time.Second},
+		{"at other steps too", []hope{a, a}, nil, 0, []hope{again}, time.Second},
+		{"not for another thing", []hope{a, a}, nil, 0, []hope{b}, 10 * time.Second},
+		{"one of two may still come", []hope{a, a}, nil, 0, []hope{a, b}, 10 * time.Second},
+		{"both are given up", []hope{a, a, b, b}, nil, 0, []hope{a, b}, time.Second},
+		{"what was answered elsewhere may come", []hope{a, a}, []hope{again}, 0, []hope{again}, 10 * time.Second},
+		{"but not where it did not come before", []hope{a, a}, []hope{again}, 0, []hope{a}, time.Second},
+		{"a slow server gets ten times what it needed", []hope{a, a}, []hope{b}, 300 * time.Millisecond, []hope{a}, 3 * time.Second},
+		{"but never more than it would have had", []hope{a, a}, []hope{b}, 5 * time.Second, []hope{a}, 10 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newPatience()
 			for _, one := range c.inVain {
-				s.failed([]string{one})
+				s.failed([]hope{one}, false)
 			}
-			s.met(c.met)
-			if got := s.bound(10*time.Second, c.things); got != c.want {
+			s.met(c.met, c.after)
+			if got := s.bound(10*time.Second, c.hopes); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})

@@ -221,10 +221,11 @@ func (p *player) ask(w *peer, method, params string) *strictjson.Value {
 	if err != nil {
 		return nil
 	}
+	missing := asked
 	if got != nil {
-		asked = nil
+		missing = nil
 	}
-	waiting.end(asked)
+	waiting.end(asked, missing)
 	return got
 }
 
