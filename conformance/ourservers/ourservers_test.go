@@ -153,6 +153,33 @@ func TestFabro(t *testing.T) {
 	t.Logf("passed: %v", passed)
 }
 
+// TestRealHomeIsLeftAlone holds that fabro finds a home directory of the test's own in every
+// transcript that it may be played against. Without HOME it asks the system, which knows the
+// real one, so a transcript that takes the variable away gives it a FABRO_HOME instead.
+func TestRealHomeIsLeftAlone(t *testing.T) {
+	all, err := runner.LoadFS(transcripts.FS(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range all {
+		if slices.ContainsFunc(tr.Needs, func(n transcript.Need) bool { return n.Fixture() && !strings.HasPrefix(n.Name, "fabro") }) {
+			continue // fabro has no such tool, prompt or setting
+		}
+		gone := false
+		for _, s := range tr.Steps {
+			switch op := s.Op.(type) {
+			case *transcript.Env:
+				home := op.Name == "HOME" || op.Name == "FABRO_HOME"
+				gone = op.Clear || gone && !(home && op.Value != nil) || op.Name == "HOME" && op.Value == nil
+			default:
+				if gone {
+					t.Errorf("%s: %s starts the server without a home of its own; set HOME or FABRO_HOME to a place in ${tmp}", tr.Path, s.Text)
+				}
+			}
+		}
+	}
+}
+
 // settings give mcp-fixture every way of running that a transcript asks for.
 var settings = map[string]string{
 	"state_file": "--state-dir=", "state_ttl": "--state-ttl=2s", "paged": "--page-size=3",
