@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fabro-mcp/conformance/built"
 	"fabro-mcp/conformance/catalogue"
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/runner"
@@ -22,26 +22,10 @@ import (
 	"fabro-mcp/conformance/transcripts"
 )
 
-// binary is the built server. It is built without the race detector, which is for the harness
-// here: the server is started two thousand times, and starts several times faster without.
-var binary string
+// programs is the directory of the built server, faulty.
+var programs string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
-
-func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "mcp-faulty-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "faulty")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(built.Main(m.Run, &programs, ".")) }
 
 // patience bounds each wait. A fault that keeps a reply back costs it whole, several times over,
 // so the first is short; what comes out wrong is tried again with more, since on a busy machine
@@ -76,7 +60,7 @@ func load(t *testing.T, names ...string) []*transcript.Transcript {
 func run(t *testing.T, fault string, revisions []string, jobs int, patience time.Duration, all []*transcript.Transcript) *report.Report {
 	t.Helper()
 	rep, err := runner.Run(context.Background(), runner.Config{
-		Command:     []string{binary, "-fault", fault},
+		Command:     []string{filepath.Join(programs, "faulty"), "-fault", fault},
 		Transcripts: all, Revisions: revisions, Jobs: jobs, Timeout: patience, ExitGrace: patience / 10,
 	})
 	if err != nil {

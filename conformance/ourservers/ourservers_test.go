@@ -16,6 +16,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"fabro-mcp/conformance/built"
 	"fabro-mcp/conformance/check"
 	"fabro-mcp/conformance/report"
 	"fabro-mcp/conformance/runner"
@@ -23,28 +24,11 @@ import (
 	"fabro-mcp/conformance/transcripts"
 )
 
-// programs is the directory of the built programs. They are built without the
-// race detector, which is for the harness here: each room's own tests hold it
-// against the servers, and a server that starts a thousand times starts faster
-// without.
+// programs is the directory of the built programs.
 var programs string
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
-
-func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "mcp-ours-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	programs = dir
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "fabro-mcp/cmd/fabro", "fabro-mcp/cmd/mcp-fixture")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		return 1
-	}
-	return m.Run()
+func TestMain(m *testing.M) {
+	os.Exit(built.Main(m.Run, &programs, "fabro-mcp/cmd/fabro", "fabro-mcp/cmd/mcp-fixture"))
 }
 
 // patience bounds every wait of a transcript that does not say otherwise;
