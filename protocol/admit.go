@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"fabro-mcp/transport"
@@ -319,12 +320,10 @@ func (t revisionTable) noHandshake(r *request) *Error {
 
 func methodOf(raw []byte) *method {
 	inner := raw[1 : len(raw)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			return methods[string(unescape(inner))]
-		}
+	if bytes.IndexByte(inner, '\\') >= 0 {
+		inner = unescape(inner)
 	}
-	return methods[string(inner)]
+	return methodNamed(inner)
 }
 
 // notified serves a notification. None is ever answered, whatever is wrong with it.
@@ -348,11 +347,17 @@ func (c *conn) notified(e *envelope) {
 	}
 }
 
-// refuseLong answers a line over the limit, to the id that its head shows.
-func (c *conn) refuseLong(w *worker, long *transport.FrameTooLongError) {
+// refuse answers a line over the limit, to the id that its head shows. Any other
+// error ends the input.
+func (c *conn) refuse(w *worker, err error) error {
+	var long *transport.FrameTooLongError
+	if !errors.As(err, &long) {
+		return err
+	}
 	e := &Error{Code: CodeInvalidRequest, Message: "Invalid request: " + long.Error(), Data: map[string]any{"limit": long.Limit}}
 	w.out = appendErrorLine(w.out, headID(long.Head), e)
 	c.opts.Logger.Warn("skipped a line over the limit", "limit", long.Limit)
+	return nil
 }
 
 // headID finds the id in the first bytes of a message that is not held whole: only

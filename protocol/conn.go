@@ -253,7 +253,7 @@ func (c *conn) take(r *request, effort effort) (run bool, refuse *Error) {
 		c.inflight.remove(r)
 		return false, refuse
 	}
-	r.ctx.parent = c.ctx
+	r.ctx.conn = c
 	c.open++
 	return run, nil
 }
@@ -278,12 +278,15 @@ func (c *conn) perform(w *worker, r *request) (answered bool) {
 	if r.queued && c.isClosed(r) {
 		return true
 	}
-	start := time.Now()
+	var start time.Time
+	if w.count++; w.count%sampled == 1 {
+		start = time.Now()
+	}
 	w.out = r.respond(w.out)
 	if r.stays {
 		return false
 	}
-	if r.slot != &c.waiting {
+	if !start.IsZero() && r.slot != &c.waiting {
 		c.lead.sample(time.Since(start))
 	}
 	r.x.flush()

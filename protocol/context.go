@@ -7,16 +7,19 @@ import (
 )
 
 // requestContext is the context of one request. Most handlers never ask it for
-// anything, so that what makes it a context of the standard library is made when
-// somebody does.
+// anything: what makes it a context of the standard library is made when somebody
+// does.
 type requestContext struct {
-	parent context.Context // nil: the request was not taken
+	conn *conn // whose context is the parent; nil: the request was not taken
 
-	mu     sync.Mutex // protects the fields below
-	made   context.Context
+	mu    sync.Mutex // protects the fields below
+	made  *madeContext
+	ended bool
+}
+
+type madeContext struct {
+	context.Context
 	cancel context.CancelCauseFunc
-	ended  bool
-	cause  error
 }
 
 // end cancels the context. The first cause counts.
@@ -26,9 +29,12 @@ func (c *requestContext) end(cause error) {
 	if c.ended {
 		return
 	}
-	c.ended, c.cause = true, cause
-	if c.cancel != nil {
-		c.cancel(cause)
+	c.ended = true
+	if c.made == nil && cause != nil {
+		c.makeLocked()
+	}
+	if c.made != nil {
+		c.made.cancel(cause)
 	}
 }
 
@@ -36,17 +42,22 @@ func (c *requestContext) standard() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.made == nil {
-		c.made, c.cancel = context.WithCancelCause(c.parent)
+		c.makeLocked()
 		if c.ended {
-			c.cancel(c.cause)
+			c.made.cancel(nil)
 		}
 	}
 	return c.made
 }
 
+func (c *requestContext) makeLocked() {
+	c.made = new(madeContext)
+	c.made.Context, c.made.cancel = context.WithCancelCause(c.conn.ctx)
+}
+
 // The methods of context.Context.
 
-func (c *requestContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+func (c *requestContext) Deadline() (time.Time, bool) { return c.conn.ctx.Deadline() }
 func (c *requestContext) Done() <-chan struct{}       { return c.standard().Done() }
 func (c *requestContext) Err() error                  { return c.standard().Err() }
 func (c *requestContext) Value(key any) any           { return c.standard().Value(key) }

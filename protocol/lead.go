@@ -1,11 +1,8 @@
 package protocol
 
 import (
-	"errors"
 	"sync/atomic"
 	"time"
-
-	"fabro-mcp/transport"
 )
 
 // Leader and follower. One goroutine, the leader, reads; it holds rmu. What it has
@@ -23,6 +20,8 @@ import (
 const (
 	// eagerAfter is how long requests may take on average to be answered lazily.
 	eagerAfter = 25 * time.Microsecond
+	// sampled is how many requests are taken into the average: one of so many.
+	sampled = 8
 	// maxSample bounds what one slow request does to the average.
 	maxSample = time.Millisecond
 	// tick is how often the one standing by looks. It takes the lead when it meets
@@ -69,6 +68,7 @@ type worker struct {
 	out   []byte   // lines to be written
 	next  *request // to be run
 	eager bool     // next will wait for something
+	count uint     // of requests it ran
 }
 
 // spawnReader starts a worker. The caller holds rmu or is the first.
@@ -128,13 +128,9 @@ func (c *conn) leadOn(w *worker) (leads bool, err error) {
 		}
 		frame, err = c.stream.ReadFrame()
 	}
-	var long *transport.FrameTooLongError
-	switch {
-	case err == nil:
+	if err == nil {
 		c.admit(w, frame)
-	case errors.As(err, &long):
-		c.refuseLong(w, long)
-	default:
+	} else if err = c.refuse(w, err); err != nil {
 		return false, err
 	}
 	if len(w.out) > 0 {

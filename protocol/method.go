@@ -28,11 +28,22 @@ func with(f feature) func(*revision) bool {
 	return func(rev *revision) bool { return rev.has(f) }
 }
 
-var methods map[string]*method
+// methods is the table. It is so short that a search is the fastest.
+var methods []method
+
+// methodNamed returns the row of a method, nil where there is none.
+func methodNamed(name []byte) *method {
+	for i := range methods {
+		if methods[i].name == string(name) {
+			return &methods[i]
+		}
+	}
+	return nil
+}
 
 // The table is filled in here because its functions reach it.
 func init() {
-	table := []method{
+	methods = []method{
 		{name: "initialize", in: with(featHandshake)},
 		{name: "ping", in: with(featHandshake), serve: servePing},
 		{name: "server/discover", caches: true, in: with(featPerRequest), serve: serveDiscover},
@@ -52,10 +63,6 @@ func init() {
 		{name: "tasks/update", effort: waiting, in: with(featExtensions), declared: (*Server).hasTasks, serve: serveTasksUpdate},
 		{name: "tasks/cancel", effort: waiting, in: hasTaskMethods, declared: (*Server).hasTasks, serve: serveTasksCancel},
 		{name: "tasks/result", effort: waiting, in: with(featCoreTasks), declared: (*Server).hasTasks, serve: serveTasksResult},
-	}
-	methods = make(map[string]*method, len(table))
-	for i := range table {
-		methods[table[i].name] = &table[i]
 	}
 }
 

@@ -42,7 +42,7 @@ type request struct {
 
 // taken tells requests that were taken on from those that were answered at once,
 // and those that were dropped.
-func (r *request) taken() bool { return r.ctx.parent != nil }
+func (r *request) taken() bool { return r.ctx.conn != nil }
 
 // CacheScope says who may keep a result.
 type CacheScope string

@@ -56,6 +56,7 @@ func (s *scanner) scan(b []byte, member, param func(name, value []byte)) verdict
 	s.keys, s.marks = s.keys[:0], s.marks[:0]
 	verdict := scanOK
 	depth := 0
+	inObject := false // the innermost container is one
 	// The member that is being read, on the two outermost levels.
 	var names [2][]byte
 	var starts [2]int
@@ -72,6 +73,7 @@ value:
 	switch c := b[i]; c {
 	case '{':
 		s.push(depth, true)
+		inObject = true
 		depth++
 		if depth == 2 {
 			inParams = param != nil && s.object(0) && string(names[0]) == "params"
@@ -89,6 +91,7 @@ value:
 		goto key
 	case '[':
 		s.push(depth, false)
+		inObject = false
 		depth++
 		if depth == 2 {
 			inParams = false
@@ -130,7 +133,7 @@ after:
 		return verdict
 	}
 	switch {
-	case depth == 1 && member != nil && s.object(0):
+	case depth == 1 && inObject && member != nil:
 		member(names[0], b[starts[0]:i])
 	case depth == 2 && inParams:
 		param(names[1], b[starts[1]:i])
@@ -141,14 +144,14 @@ after:
 	}
 	if b[i] == ',' {
 		i++
-		if !s.object(depth - 1) {
+		if !inObject {
 			goto value
 		}
 		i = skipSpace(b, i)
 		goto key
 	}
 closing:
-	if s.object(depth - 1) {
+	if inObject {
 		if b[i] != '}' {
 			return scanSyntax
 		}
@@ -161,7 +164,9 @@ closing:
 		return scanSyntax
 	}
 	i++
-	depth--
+	if depth--; depth > 0 {
+		inObject = s.object(depth - 1)
+	}
 	goto after
 key:
 	if i >= len(b) || b[i] != '"' {

@@ -145,7 +145,7 @@ func FuzzCursor(f *testing.F) {
 		list.add(name, []byte(`"`+name+`"`))
 	}
 	list.join()
-	r := &request{conn: c, rev: revisions[0], method: methods["tools/list"]}
+	r := &request{conn: c, rev: revisions[0], method: methodNamed([]byte("tools/list"))}
 	good, err := r.sealCursor(2, "b")
 	if err != nil {
 		f.Fatal(err)
