@@ -3,6 +3,9 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +71,31 @@ var schemaCases = []struct{ schema, values string }{
 	{`false`, `[1,null,{}]`},
 	{`{"type":"integer"}`, `[1,1.0,1e2,1.5,12345678901234567890123,-0]`},
 	{`{"minimum":1e3}`, `[999,1000,1e4]`},
+	{`{"properties":{"a":{"type":"integer"},"b":{"type":"string"},"c":{}},"required":["c","a","z"],"additionalProperties":{"type":"null"}}`,
+		`[{"c":1,"b":"x","a":2,"z":null},{"a":1,"c":2,"z":1},{"z":null,"c":[],"a":3},{"a":1,"c":2},{"y":null,"z":null,"a":1,"c":0},{"a":"x","c":0,"z":null}]`},
+	manyProperties(20, 20), manyProperties(70, 70), manyProperties(70, 3), manyProperties(16, 1),
+}
+
+// manyProperties is a schema with so many integers, some of them required, and
+// values that lack one after the other, in two orders.
+func manyProperties(n, required int) (c struct{ schema, values string }) {
+	var properties, needed, up, down []string
+	for i := range n {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"integer"}`, i))
+		if i < required {
+			needed = append(needed, fmt.Sprintf(`"p%d"`, i))
+		}
+		up = append(up, fmt.Sprintf(`"p%d":%d`, i, i))
+		down = append([]string{up[i]}, down...)
+	}
+	values := []string{"{" + strings.Join(up, ",") + "}", "{" + strings.Join(down, ",") + "}", "{" + strings.Join(append(up, `"q":1`), ",") + "}"}
+	for i := range n {
+		values = append(values, "{"+strings.Join(slices.Concat(down[:i], down[i+1:]), ",")+"}",
+			"{"+strings.Join(slices.Concat(up[:i], []string{fmt.Sprintf(`"p%d":"x"`, i)}, up[i+1:]), ",")+"}")
+	}
+	c.schema = fmt.Sprintf(`{"properties":{%s},"required":[%s],"additionalProperties":false}`, strings.Join(properties, ","), strings.Join(needed, ","))
+	c.values = "[" + strings.Join(values, ",") + "]"
+	return c
 }
 
 func TestSchemaAgainstFullValidator(t *testing.T) {
@@ -94,7 +122,39 @@ func TestSchemaAgainstFullValidator(t *testing.T) {
 	}
 }
 
-func compileTheirs(t *testing.T, schema string) *jsonschema.Schema {
+// hugeNumber finds what would fill the memory of a full validator.
+var hugeNumber = regexp.MustCompile(`[0-9][eE][+-]?[0-9]{3}`)
+
+// FuzzSchema holds any value against the schemas of the cases, as a full validator
+// does.
+func FuzzSchema(f *testing.F) {
+	ours, theirs := make([]*schema, len(schemaCases)), make([]*jsonschema.Schema, len(schemaCases))
+	for i, c := range schemaCases {
+		ours[i], _ = compileSchema([]byte(c.schema))
+		theirs[i] = compileTheirs(f, c.schema)
+		elements([]byte(c.values), func(v []byte) bool {
+			f.Add(uint8(i), v)
+			return true
+		})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, v []byte) {
+		i := int(which) % len(schemaCases)
+		var s scanner
+		if s.scan(v, nil, nil) != scanOK || hugeNumber.Match(v) {
+			return
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := theirs[i].Validate(value)
+		if got := ours[i].check(v); (got == nil) != (want == nil) {
+			t.Errorf("%s on %s: got %v, want %v", v, schemaCases[i].schema, got, want)
+		}
+	})
+}
+
+func compileTheirs(t testing.TB, schema string) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
 	if err != nil {
