@@ -25,7 +25,11 @@ func (s *server) dispatch(r *request) (object, *failure) {
 	case "ping":
 		return object{}, nil
 	case "server/discover":
-		return s.cached(r, object{"supportedVersions": served, "capabilities": s.capabilities(current)}), nil
+		capabilities := s.capabilities(current)
+		if s.is("discovers-less") {
+			delete(capabilities, "prompts")
+		}
+		return s.cached(r, object{"supportedVersions": served, "capabilities": capabilities}), nil
 	case "logging/setLevel":
 		if levelOf(r.params["level"]) < 0 && !s.is("takes-any-level") {
 			return nil, fail(-32602, "unknown level")

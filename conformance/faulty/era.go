@@ -21,7 +21,8 @@ var methods = map[string]string{
 // era decides under which revision a request is served, or refuses it.
 func (s *server) era(r *request) *failure {
 	s.mu.Lock()
-	session := s.session
+	session, probed := s.session, s.probed
+	s.probed = probed || r.method == "server/discover"
 	s.mu.Unlock()
 	meta, given := r.params["_meta"]
 	r.meta, _ = meta.(object)
@@ -42,6 +43,9 @@ func (s *server) era(r *request) *failure {
 	r.rev = session
 	switch {
 	case r.method == "initialize":
+		if s.is("pinned-by-probe") && probed {
+			return fail(-32600, "the era is decided already")
+		}
 		if session != "" && !s.is("initializes-twice") {
 			return fail(-32600, "the session is open already")
 		}
@@ -163,6 +167,10 @@ func (s *server) initialize(r *request) (object, *failure) {
 	switch s.fault {
 	case "echoes-any-version":
 		version, _ = r.params["protocolVersion"].(string)
+	case "echoes-modern-proposal":
+		if proposed, _ := r.params["protocolVersion"].(string); proposed == current {
+			version = current
+		}
 	}
 	s.mu.Lock()
 	s.session, s.client = version, capabilities

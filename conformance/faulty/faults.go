@@ -77,6 +77,9 @@ var faults = []fault{
 
 	// Handshake.
 	{"echoes-any-version", "agrees on versions it does not know", "versioning.initialize.counter-offer", latest, "2024-11-05/initialize-other-versions", nil},
+	{"echoes-modern-proposal", "agrees on a revision without initialize", "versioning.initialize.modern-proposal", oldest, "2024-11-05/initialize-proposes-modern", []string{"framing.stdout-schema-valid"}},
+	{"pinned-by-probe", "refuses initialize after server/discover", "versioning.era.probe-then-initialize", middle, "2024-11-05/probe-then-initialize", nil},
+	{"discovers-less", "leaves prompts out of server/discover", "discover.capabilities.same-as-initialize", latest, "dual-era/same-capabilities-in-a-session", nil},
 	{"takes-any-initialize", "takes an initialize without its members", "lifecycle.initialize.malformed", latest, "2024-11-05/initialize-malformed", nil},
 	{"initializes-twice", "takes a second initialize", "lifecycle.second-initialize", latest, "2024-11-05/initialize-twice", nil},
 	{"no-server-name", "leaves serverInfo out", "lifecycle.initialize.server-info", latest, "2024-11-05/initialize", []string{"framing.stdout-schema-valid"}},

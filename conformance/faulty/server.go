@@ -69,6 +69,7 @@ type server struct {
 
 	mu       sync.Mutex // protects the fields below
 	session  string     // the revision of the handshake, if there was one
+	probed   bool       // server/discover was asked for
 	client   object     // what its client declared
 	inflight map[string]*request
 	listens  map[string]*request
