@@ -257,6 +257,25 @@ func TestHostFailsToAsk(t *testing.T) {
 	}
 }
 
+// TestEmptyForm: a form that comes back filled in as it may be, and without an
+// answer, is left open by the person; the host has done its part.
+func TestEmptyForm(t *testing.T) {
+	for _, revision := range eras {
+		t.Run(revision, func(t *testing.T) {
+			api := newFakeAPI(t)
+			run := api.add(wire.StatusRunning)
+			api.ask(run, wire.Question{ID: "q", Text: "Say something", Type: wire.QuestionFreeform})
+			s := open(t, Config{Connect: api.connect}, revision, accept(map[string]any{"answer": "  "}))
+			r := s.call(nameGather, `{"run_ids":["`+run.ID+`"]}`)
+			var got gatherResult
+			r.structured(&got)
+			if got.EndedBy != endedDeclined || len(got.WaitingFor) != 1 || len(api.bodies) != 0 || strings.Contains(r.text(), "could not ask") {
+				t.Errorf("%s", r.text())
+			}
+		})
+	}
+}
+
 // TestMaxWaitCapsForms: a call comes back in time although a person has not
 // answered yet, takes its form away, and says what to do next.
 func TestMaxWaitCapsForms(t *testing.T) {

@@ -159,10 +159,9 @@ func notAnswered(question, run string, answer *protocol.ElicitAnswer) string {
 func (g *gathering) submit(ctx context.Context, o openQuestion, content map[string]any) error {
 	answer, err := formAnswerOf(&o.q, content)
 	if err != nil {
+		// It fits the form, so it is the person who left the question open.
 		g.notes = append(g.notes, err.Error())
-		if g.endedBy == "" { // declined outweighs it
-			g.endedBy = endedAskFailed
-		}
+		g.endedBy = endedDeclined
 		return nil
 	}
 	err = g.r.submitAnswer(ctx, g.f.client, o.w.id, o.q.ID, answer)
