@@ -74,7 +74,7 @@ func newConn(s *Server, stream *transport.LineStream) *conn {
 	c.lead.wake = make(chan struct{}, 1)
 	c.maxTotal = int32(s.opts.MaxHandlers + s.opts.MaxWaiting + spareWorkers)
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	c.out = newOutput(stream, func() { close(c.broken) })
+	c.out = newOutput(stream, func() { close(c.broken) }, c.watchDeaf)
 	c.scratch.conn = c
 	c.events.conn = c
 	return c

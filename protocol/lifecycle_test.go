@@ -333,6 +333,35 @@ func TestShortAnswersThatNobodyReads(t *testing.T) {
 	}
 }
 
+// TestDeafHostClosesItsSide: a host that reads no answers is not read from, and the
+// server ends all the same when it closes its side.
+func TestDeafHostClosesItsSide(t *testing.T) {
+	s := plainServer()
+	s.Options.DrainGrace = 100 * time.Millisecond
+	host, server := transport.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(context.Background(), server) }()
+	wrote := make(chan struct{})
+	go func() {
+		defer close(wrote)
+		for range 20_000 {
+			if host.WriteFrames([]byte(modern("1", "tools/list", ""))) != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-wrote:
+		t.Fatal("everything was taken while nobody read the answers")
+	case <-time.After(time.Second):
+	}
+	host.CloseWrite()
+	<-wrote
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestManyCancels(t *testing.T) {
 	f := newFullServer()
 	p := connect(t, f.Server)

@@ -21,17 +21,21 @@ const maxPending = 1 << 20
 type output struct {
 	stream *transport.LineStream
 	failed func() // called once, when a write has failed
+	deaf   func() // called in a goroutine of its own when somebody has to wait for space; it ends when stalled says so
 
 	mu      sync.Mutex // protects the fields below, and request.closed
 	space   sync.Cond  // signalled when pending shrinks and when writing ends
 	pending []byte
 	spare   []byte
 	writing bool
+	writes  int // that have ended
+	waiting int // for space
+	watched bool
 	err     error
 }
 
-func newOutput(stream *transport.LineStream, failed func()) *output {
-	o := &output{stream: stream, failed: failed}
+func newOutput(stream *transport.LineStream, failed, deaf func()) *output {
+	o := &output{stream: stream, failed: failed, deaf: deaf}
 	o.space.L = &o.mu
 	return o
 }
@@ -62,6 +66,7 @@ func (o *output) send(r *request, lines []byte, last bool) bool {
 		o.mu.Unlock()
 		err := o.stream.WriteLines(lines)
 		o.mu.Lock()
+		o.writes++
 		o.writeLocked(err)
 	}
 	return true
@@ -81,8 +86,30 @@ func (o *output) hold(r *request, lines []byte, last bool) {
 // awaitSpaceLocked keeps pending bounded while a write is under way.
 func (o *output) awaitSpaceLocked() {
 	for len(o.pending) >= maxPending && o.writing && o.err == nil {
+		if !o.watched {
+			o.watched = true
+			go o.deaf()
+		}
+		o.waiting++
 		o.space.Wait()
+		o.waiting--
 	}
+}
+
+// stalled reports whether somebody waits for space. The one that watches calls it
+// until it is false.
+func (o *output) stalled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.watched = o.waiting > 0
+	return o.watched
+}
+
+// progress grows with each write that ends.
+func (o *output) progress() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writes
 }
 
 // held is how much waits to be flushed.
@@ -159,6 +186,7 @@ func (o *output) writeLocked(err error) {
 		o.mu.Unlock()
 		err = o.stream.WriteLines(batch)
 		o.mu.Lock()
+		o.writes++
 		if cap(batch) <= maxPending {
 			o.spare = batch
 		}

@@ -149,6 +149,14 @@ func (s *LineStream) ReadBuffered() (frame []byte, ok bool) {
 	}
 }
 
+// HungUp reports whether the other side has closed the input, even where bytes that
+// it sent before are still to be read: somebody who has stopped reading would not
+// meet the end. Streams that cannot tell say false.
+func (s *LineStream) HungUp() bool {
+	h, ok := s.r.(interface{ hungUp() bool })
+	return ok && h.hungUp()
+}
+
 // trim takes a byte-order mark and a carriage return off a line.
 func trim(line []byte) []byte {
 	line = bytes.TrimPrefix(line, bom)

@@ -94,6 +94,12 @@ func (h *half) Write(p []byte) (int, error) {
 	return done, nil
 }
 
+func (h *half) hungUp() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.writeClosed
+}
+
 func (h *half) closeWrite() {
 	h.mu.Lock()
 	h.writeClosed = true

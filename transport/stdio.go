@@ -27,7 +27,12 @@ func Stdio(opts ...Option) (*LineStream, error) {
 		return nil, fmt.Errorf("transport: cannot guard standard output: %w", err)
 	}
 	stdioOnce.taken = true
-	return NewLineStream(in, out, append(opts[:len(opts):len(opts)], OnClose(in), OnClose(out))...), nil
+	return NewLineStream(input{in}, out, append(opts[:len(opts):len(opts)], OnClose(in), OnClose(out))...), nil
 }
+
+// input is a standard input that tells whether it was closed at the other end.
+type input struct{ *os.File }
+
+func (i input) hungUp() bool { return hungUp(i.File) }
 
 func devNull() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_RDWR, 0) }

@@ -46,3 +46,10 @@ func takeStdio() (in, out *os.File, err error) {
 func dupAbove(fd int) (int, error) {
 	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 }
+
+// hungUp asks the system whether the other end of a pipe or socket is closed.
+func hungUp(f *os.File) bool {
+	poll := []unix.PollFd{{Fd: int32(f.Fd()), Events: hangup}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0 && poll[0].Revents&hangup != 0
+}

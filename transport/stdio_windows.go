@@ -23,3 +23,6 @@ func takeStdio() (in, out *os.File, err error) {
 	os.Stdin, os.Stdout = null, os.Stderr
 	return in, out, nil
 }
+
+// hungUp: Windows does not tell while there are bytes left to be read.
+func hungUp(*os.File) bool { return false }
