@@ -143,8 +143,9 @@ const afterStop = 50 * time.Millisecond
 // themselves. say tells listeners of the end; at the end of input nobody is there
 // to be told.
 func (c *conn) drain(grace time.Duration, say bool) bool {
+	deadline := time.Now().Add(grace)
 	if say {
-		c.closeListeners()
+		c.sayGoodbye(grace)
 	} else {
 		c.dropListeners()
 	}
@@ -166,7 +167,7 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 			return false
 		}
 	}
-	if wait(grace) {
+	if wait(time.Until(deadline)) {
 		return true
 	}
 	c.stop(ErrShuttingDown)
@@ -192,6 +193,23 @@ func (c *conn) drain(grace time.Duration, say bool) bool {
 	case <-timer.C:
 	}
 	return false
+}
+
+// sayGoodbye ends the listeners with a word, which a peer that reads nothing does not
+// get.
+func (c *conn) sayGoodbye(grace time.Duration) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		c.closeListeners()
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-said:
+	case <-c.broken:
+	case <-timer.C:
+	}
 }
 
 // begin and end count what is open, so that the end of input can wait for it.

@@ -101,10 +101,24 @@ func (c *conn) work() {
 		for r := w.next; r != nil; {
 			r = c.run(&w, r)
 		}
-		if c.readers.Add(1) > maxIdle {
-			c.readers.Add(-1)
+		if !c.queueUp() {
 			c.total.Add(-1)
 			return
+		}
+	}
+}
+
+// queueUp counts a worker among those that are about to read, if there is need for
+// one more. It must never be counted and then go: whoever gives up the lead relies on
+// the count.
+func (c *conn) queueUp() bool {
+	for {
+		n := c.readers.Load()
+		if n >= maxIdle {
+			return false
+		}
+		if c.readers.CompareAndSwap(n, n+1) {
+			return true
 		}
 	}
 }
@@ -209,6 +223,8 @@ func (c *conn) standBy() {
 			last, idle = now, 0
 		case now%2 == 1:
 			if c.lead.end(now) {
+				// Where one is slow, the next ones may be.
+				c.lead.sample(maxSample)
 				c.handOver()
 			}
 		default:

@@ -362,6 +362,47 @@ func TestDeafHostClosesItsSide(t *testing.T) {
 	}
 }
 
+// TestDeafHostThatListens: an open listen keeps nothing from ending, with a host
+// that reads no answers.
+func TestDeafHostThatListens(t *testing.T) {
+	for name, signal := range map[string]bool{"end of input": false, "signal": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := plainServer()
+			s.Options.DrainGrace, s.Options.StopGrace = 100*time.Millisecond, 100*time.Millisecond
+			host, server := transport.Pipe()
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			done := make(chan error, 1)
+			go func() { done <- s.Serve(ctx, server) }()
+			if err := host.WriteFrames([]byte(modern(`"L"`, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`))); err != nil {
+				t.Fatal(err)
+			}
+			wrote := make(chan struct{})
+			go func() {
+				defer close(wrote)
+				for i := range 20_000 {
+					if host.WriteFrames([]byte(modern(fmt.Sprint(i), "tools/list", ""))) != nil {
+						return
+					}
+				}
+			}()
+			select {
+			case <-wrote:
+				t.Fatal("everything was taken while nobody read the answers")
+			case <-time.After(time.Second):
+			}
+			if signal {
+				stop()
+			} else {
+				host.CloseWrite()
+			}
+			<-done
+			<-wrote
+		})
+	}
+}
+
 func TestManyCancels(t *testing.T) {
 	f := newFullServer()
 	p := connect(t, f.Server)

@@ -45,7 +45,9 @@ func newOutput(stream *transport.LineStream, failed, deaf func()) *output {
 // when send returns.
 func (o *output) send(r *request, lines []byte, last bool) bool {
 	o.mu.Lock()
-	o.awaitSpaceLocked()
+	if len(lines) > 0 && !(r != nil && r.closed) { // somebody who says nothing need not wait
+		o.awaitSpaceLocked()
+	}
 	if !o.admitLocked(r, last) {
 		o.mu.Unlock()
 		return false

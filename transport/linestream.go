@@ -63,6 +63,7 @@ type LineStream struct {
 	buf        []byte
 	start, end int
 	readErr    error
+	unshared   bool // the last frame has memory of its own
 
 	wmu     sync.Mutex // serialises writes; protects the fields below
 	w       io.Writer
@@ -109,11 +110,12 @@ func (s *LineStream) SetMaxFrame(n int) {
 	}
 }
 
-// ReadFrame returns the next frame. It is valid until the next call; [LineStream.Own] makes
-// it the caller's. The error is io.EOF at the orderly end of input and a
+// ReadFrame returns the next frame. It is valid until the next call; [LineStream.Own], before
+// that, makes it the caller's. The error is io.EOF at the orderly end of input and a
 // *[FrameTooLongError] for a line over the limit, after which reading goes on.
 func (s *LineStream) ReadFrame() ([]byte, error) {
 	for {
+		s.unshared = false
 		line, err := s.readLine()
 		if err != nil {
 			return nil, err
@@ -124,10 +126,10 @@ func (s *LineStream) ReadFrame() ([]byte, error) {
 	}
 }
 
-// Own returns a frame that stays valid: the frame itself where it has memory of
-// its own (long frames have), a copy otherwise.
+// Own returns the frame that was read last so that it stays valid: as it is where it
+// has memory of its own (most long ones have), a copy otherwise.
 func (s *LineStream) Own(frame []byte) []byte {
-	if len(frame) > readBuffer {
+	if s.unshared {
 		return frame
 	}
 	return append(make([]byte, 0, len(frame)), frame...)
@@ -136,6 +138,7 @@ func (s *LineStream) Own(frame []byte) []byte {
 // ReadBuffered returns the next frame if it has been read already, as a whole; it
 // never waits. The frame is valid until the next call.
 func (s *LineStream) ReadBuffered() (frame []byte, ok bool) {
+	s.unshared = false
 	for {
 		i := bytes.IndexByte(s.buf[s.start:s.end], '\n')
 		if i < 0 || i > s.maxFrame {
@@ -252,11 +255,13 @@ func (s *LineStream) readLong() ([]byte, error) {
 			if size > s.maxFrame {
 				return nil, s.tooLong(parts[0])
 			}
+			s.unshared = true
 			return bytes.Join(parts, nil), nil
 		}
 		parts, size = append(parts, part), size+n
 		if err != nil {
 			if err == io.EOF && size <= s.maxFrame {
+				s.unshared = true
 				return bytes.Join(parts, nil), nil
 			}
 			if err == io.EOF {

@@ -133,6 +133,35 @@ func TestReadBuffered(t *testing.T) {
 	}
 }
 
+// TestOwnLongFrames: a frame stays what it was, however long it and its neighbours
+// are, and however much comes with one read.
+func TestOwnLongFrames(t *testing.T) {
+	var text strings.Builder
+	var want []string
+	for i, n := range []int{70_000, 90_000, 60_000, 60_000, 150_000, 10, 66_000, 65_536, 65_537, 65_535, 200_000, 80_000, 1, 90_000, 60_000, 60_000} {
+		line := strings.Repeat(string(rune('a'+i)), n)
+		want = append(want, line)
+		text.WriteString(line + "\n")
+	}
+	s := transport.NewLineStream(strings.NewReader(text.String()), io.Discard)
+	var owned [][]byte
+	for i := range want {
+		frame, ok := s.ReadBuffered()
+		if !ok {
+			var err error
+			if frame, err = s.ReadFrame(); err != nil {
+				t.Fatalf("frame %d: %v", i, err)
+			}
+		}
+		owned = append(owned, s.Own(frame))
+	}
+	for i := range want {
+		if string(owned[i]) != want[i] {
+			t.Errorf("frame %d of %d bytes was changed by those after it", i, len(want[i]))
+		}
+	}
+}
+
 func TestOwn(t *testing.T) {
 	s := transport.NewLineStream(strings.NewReader("first\nsecond\n"+strings.Repeat("x", 100_000)+"\nlast\n"), io.Discard)
 	var owned [][]byte
