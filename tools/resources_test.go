@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -447,5 +448,48 @@ func TestRoots(t *testing.T) {
 	}
 	if r := s.call(nameWorkflowList, `{"cwd":"`+outside+`"}`); !r.failed() || !strings.Contains(r.text(), "outside the roots") {
 		t.Error(r.text())
+	}
+}
+
+// A directory with a graph and no settings runs by its name, and is listed.
+func TestWorkflowsWithoutSettings(t *testing.T) {
+	api := newFakeAPI(t)
+	env, project := home(t)
+	const graph = "digraph Bare { start [shape=Mdiamond] exit [shape=Msquare] start -> exit }"
+	write := func(path string) {
+		t.Helper()
+		path = filepath.Join(project, ".fabro", "workflows", path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(graph), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bare/workflow.fabro")
+	write("other/notes.fabro") // no workflow: nothing has the name that is looked for
+	write("odd/workflow.toml/workflow.fabro")
+	s := open(t, Config{Connect: api.connect, Env: env, Cwd: project, Toolsets: []string{"runs", "insight"}}, rev2607, nil)
+
+	var list workflowListResult
+	r := s.call(nameWorkflowList, `{}`)
+	r.structured(&list)
+	var names []string
+	for _, w := range list.Workflows {
+		names = append(names, w.Name+" "+filepath.Base(w.Path))
+		if r := s.call(nameCreate, `{"runs":["`+w.Name+`"]}`); r.failed() {
+			t.Errorf("%s is listed and does not run: %s", w.Name, r.text())
+		}
+	}
+	if diff := cmp.Diff([]string{"bare workflow.fabro", "hello workflow.toml"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(r.text(), "> bare (project)\n") {
+		t.Errorf("no title, no colon: %s", r.text())
+	}
+	for uri, want := range map[string]string{"fabro://workflows": `"name": "bare"`, "fabro://workflows/bare": `"graph": "digraph Bare`} {
+		if got := s.readText(uri); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", uri, got)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -41,7 +42,11 @@ func (p *workflowListParams) run(_ context.Context, r *request) (*reply, error) 
 	page := &plain.Page{Rest: "The structured result has them all."}
 	page.Line("%s can be run by name.", plural.Count(len(out.Workflows), "workflow"))
 	for _, w := range out.Workflows {
-		page.Line("> %s (%s): %s", plain.Line(w.Name, 80), w.Source, plain.Line(strings.TrimSpace(w.Title+" "+w.Description), 200))
+		line := fmt.Sprintf("> %s (%s)", plain.Line(w.Name, 80), w.Source)
+		if about := strings.TrimSpace(w.Title + " " + w.Description); about != "" {
+			line += ": " + plain.Line(about, 200)
+		}
+		page.Line("%s", line)
 	}
 	if len(out.Workflows) == 0 {
 		page.Line("Workflows live in .fabro/workflows/<name>/ of a project (a directory with .fabro/project.toml) and of the user. A graph file can be run by its path as well.")

@@ -19,8 +19,15 @@ type workflowEntry struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
 	Source      string `json:"source"` // project or user
-	Path        string `json:"path"`   // of its workflow.toml
+	Path        string `json:"path"`   // of its workflow.toml, or of its graph when there is none
 }
+
+// The files of a workflow that is found by its name: its settings, and the graph
+// that they mean when they name none. The graph alone is a workflow as well.
+const configFile, graphFile = "workflow.toml", "workflow.fabro"
+
+// hasConfig reports whether the workflow has settings beside its graph.
+func (w *workflowEntry) hasConfig() bool { return filepath.Base(w.Path) == configFile }
 
 // maxWorkflowFile bounds a workflow.toml that is read for its description.
 const maxWorkflowFile = 1 << 20
@@ -66,16 +73,21 @@ func (h *host) workflowsIn(dir, source string, out []workflowEntry) []workflowEn
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		path := filepath.Join(dir, name, "workflow.toml")
-		if !h.inRoots(path) || slices.ContainsFunc(out, func(w workflowEntry) bool { return w.Name == name }) {
+		if slices.ContainsFunc(out, func(w workflowEntry) bool { return w.Name == name }) {
 			continue
 		}
-		info, err := os.Stat(path)
+		w := workflowEntry{Name: name, Source: source, Path: filepath.Join(dir, name, configFile)}
+		info, err := os.Stat(w.Path)
 		if err != nil || !info.Mode().IsRegular() {
+			w.Path = filepath.Join(dir, name, graphFile)
+			info, err = os.Stat(w.Path)
+		}
+		if err != nil || !info.Mode().IsRegular() || !h.inRoots(w.Path) {
 			continue
 		}
-		w := workflowEntry{Name: name, Source: source, Path: path}
-		w.Title, w.Description = describeWorkflow(path, info.Size())
+		if w.hasConfig() {
+			w.Title, w.Description = describeWorkflow(w.Path, info.Size())
+		}
 		out = append(out, w)
 	}
 	return out
@@ -127,8 +139,13 @@ func (h *host) inRoots(path string) bool {
 	return false
 }
 
-// readWorkflow reads the text of a workflow's settings and graph.
+// readWorkflow reads the text of a workflow's settings and graph; there are no
+// settings where the graph is alone.
 func (h *host) readWorkflow(w workflowEntry) (config, graph string, err error) {
+	if !w.hasConfig() {
+		graph, err = h.readText(w.Path)
+		return "", graph, err
+	}
 	config, err = h.readText(w.Path)
 	if err != nil {
 		return "", "", err
@@ -143,7 +160,7 @@ func (h *host) readWorkflow(w workflowEntry) (config, graph string, err error) {
 	}
 	name := file.Workflow.Graph
 	if name == "" {
-		name = "workflow.fabro"
+		name = graphFile
 	}
 	path := name
 	if !filepath.IsAbs(path) {
