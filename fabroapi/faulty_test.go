@@ -85,6 +85,7 @@ func methods() []method {
 		{"UnlinkParent", false, func(x ctx, c client) error { return drop(c.UnlinkParent(x, runID)) }},
 		{"RunState", false, func(x ctx, c client) error { return drop(c.RunState(x, runID)) }},
 		{"RunStateRaw", false, func(x ctx, c client) error { return drop(c.RunStateRaw(x, runID)) }},
+		{"RunSettings", false, func(x ctx, c client) error { return drop(c.RunSettings(x, runID)) }},
 		{"Questions", false, func(x ctx, c client) error { return drop(c.Questions(x, runID)) }},
 		{"Answer", true, func(x ctx, c client) error { return c.Answer(x, runID, "q1", wire.AnswerOfYes(true)) }},
 		{"Events", false, func(x ctx, c client) error { return drop(c.Events(x, runID, fabroapi.EventsOptions{SinceSeq: 1})) }},
@@ -205,7 +206,7 @@ func accepts(fault, method string) bool {
 	text := method == "RunLog" || method == "GraphSource" || method == "StageArtifact"
 	switch fault {
 	case "wrong JSON":
-		return unread || text || method == "RunStateRaw"
+		return unread || text || method == "RunStateRaw" || method == "RunSettings"
 	case "text instead of JSON":
 		return unread || text
 	case "endless body":

@@ -306,6 +306,15 @@ func (c *Client) RunStateRaw(ctx context.Context, id string) (json.RawMessage, e
 	return state, nil
 }
 
+// RunSettings reads the settings that a run was created with.
+func (c *Client) RunSettings(ctx context.Context, id string) (json.RawMessage, error) {
+	var settings json.RawMessage
+	if err := c.runGet(ctx, id, &settings, "settings"); err != nil {
+		return nil, err
+	}
+	return settings, nil
+}
+
 // runGet reads something below a run.
 func (c *Client) runGet(ctx context.Context, id string, into any, rest ...string) error {
 	if err := needID("run id", id); err != nil {

@@ -50,7 +50,7 @@ func (s *runSpec) fields() args.Fields {
 		{Name: "labels", Type: args.Map(&s.Labels),
 			Doc: "Labels to find the run by later."},
 		{Name: "dry_run", Type: args.Flag(&s.DryRun),
-			Doc: "Simulate every stage: nothing is executed, no model is asked. Absent: what the workflow's settings say."},
+			Doc: "Simulate every stage: nothing is executed, no model is asked, human gates answer themselves. Absent: what the workflow's settings say."},
 		{Name: "auto_approve", Type: args.Flag(&s.AutoApprove),
 			Doc: "Answer human gates automatically. Absent: what the workflow's settings say."},
 		{Name: "model", Type: args.Text(&s.Model), Doc: "Model instead of the workflow's."},

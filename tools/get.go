@@ -57,6 +57,9 @@ func (p *getParams) run(ctx context.Context, r *request) (*reply, error) {
 func (h *host) getText(run *wire.Run, state json.RawMessage, questions []wire.Question) string {
 	page := &plain.Page{Rest: "The whole state: " + runURI(run.ID, "state")}
 	page.Line("%s", h.shownLine(run, len(questions)))
+	if simulated(state) {
+		page.Line("Dry run: its stages are simulated, its human gates answer themselves.")
+	}
 	page.Line("Created %s by %s%s", stamp(run.Timestamps.CreatedAt), actorName(&run.CreatedBy), labelText(run.Labels))
 	if run.ParentID != nil {
 		page.Line("Child of %s", *run.ParentID)
@@ -74,6 +77,17 @@ func (h *host) getText(run *wire.Run, state json.RawMessage, questions []wire.Qu
 		h.pageQuestion(page, &w)
 	}
 	return page.String()
+}
+
+// simulated reports whether a projection is that of a dry run. The run as lists
+// have it does not say so.
+func simulated(state json.RawMessage) bool {
+	var projection struct {
+		Spec struct {
+			Settings json.RawMessage `json:"settings"`
+		} `json:"spec"`
+	}
+	return json.Unmarshal(state, &projection) == nil && wire.DryRun(projection.Spec.Settings)
 }
 
 // maxStageLines bounds the stages in a text; the last ones are shown.

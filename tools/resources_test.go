@@ -451,6 +451,22 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// Only the settings of a run tell that it is a dry run; what has another shape tells nothing.
+func TestSimulated(t *testing.T) {
+	for state, want := range map[string]bool{
+		`{"spec":{"settings":{"run":{"execution":{"mode":"dry_run"}}}}}`: true,
+		`{"spec":{"settings":{"run":{"execution":{"mode":"normal"}}}}}`:  false,
+		`{"spec":{"settings":{"run":{"execution":"dry_run"}}}}`:          false,
+		`{"spec":{"settings":null}}`:                                     false,
+		`{"status":{}}`:                                                  false,
+		`[]`:                                                             false,
+	} {
+		if got := simulated(json.RawMessage(state)); got != want {
+			t.Errorf("%s: %v", state, got)
+		}
+	}
+}
+
 // A directory with a graph and no settings runs by its name, and is listed.
 func TestWorkflowsWithoutSettings(t *testing.T) {
 	api := newFakeAPI(t)

@@ -94,7 +94,8 @@ func (c *runShowCmd) Run(ctx context.Context, g *globals) error {
 		if g.JSON {
 			return g.printJSON(map[string]any{"run": run, "stages": stages, "questions": open})
 		}
-		runs.Show(g.stdout, *run, stages, open)
+		settings, _ := client.RunSettings(ctx, run.ID) // a server that keeps them to itself does not say whether this is a dry run
+		runs.Show(g.stdout, *run, settings, stages, open)
 		return nil
 	})
 }

@@ -51,6 +51,19 @@ type RunSpec struct {
 	ForkSourceRef     *ForkSourceRef    `json:"fork_source_ref,omitempty"`
 }
 
+// DryRun reports whether the settings of a run are those of a dry run, whose
+// stages are simulated. Settings of another shape say nothing of it.
+func DryRun(settings json.RawMessage) bool {
+	var s struct {
+		Run struct {
+			Execution struct {
+				Mode string `json:"mode"`
+			} `json:"execution"`
+		} `json:"run"`
+	}
+	return json.Unmarshal(settings, &s) == nil && s.Run.Execution.Mode == "dry_run"
+}
+
 // Provenance says which server and client made a run, and for whom.
 type Provenance struct {
 	Server  *ServerProvenance `json:"server,omitempty"`

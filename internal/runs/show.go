@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -24,9 +25,14 @@ func Table(w io.Writer, runs []wire.Run, now time.Time) error {
 	return t.Flush()
 }
 
-// Show prints one run with its stages and open questions.
-func Show(w io.Writer, r wire.Run, stages []wire.RunStage, open []wire.Question) {
-	fmt.Fprintf(w, "%s  %s\n", r.ID, status(r))
+// Show prints one run with its stages and open questions. Only its settings, which
+// may be absent, tell a dry run.
+func Show(w io.Writer, r wire.Run, settings json.RawMessage, stages []wire.RunStage, open []wire.Question) {
+	mode := ""
+	if wire.DryRun(settings) {
+		mode = ", dry run"
+	}
+	fmt.Fprintf(w, "%s  %s%s\n", r.ID, status(r), mode)
 	fmt.Fprintf(w, "%s (workflow %s)\n", Plain(r.Title), Plain(workflowOf(r)))
 	if r.SourceDirectory != nil {
 		fmt.Fprintf(w, "in %s\n", Plain(*r.SourceDirectory))
