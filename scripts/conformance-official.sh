@@ -30,6 +30,7 @@ node="$work/node_modules/.bin/node" # the suite needs node 22 or later; this one
 suite="$work/node_modules/@modelcontextprotocol/conformance/dist/index.js"
 
 go build -trimpath -o "$work/mcp-conformance" ./cmd/mcp-conformance
+rm -f "$work/url" # of an earlier run
 "$work/mcp-conformance" bridge --listen 127.0.0.1:0 -- "${command[@]}" >"$work/url" 2>"$work/server.log" &
 bridge=$!
 trap 'kill $bridge 2>/dev/null; wait $bridge 2>/dev/null || true' EXIT
@@ -47,6 +48,12 @@ for revision in 2025-11-25 2026-07-28; do
 	"$node" "$suite" server --url "$url" --requirements "$revision" -o "$work/results-$revision" >"$work/$revision.log" 2>&1 || code=$?
 	sed -n '/=== SUMMARY ===/,$p' "$work/$revision.log"
 	[ $code -eq 0 ] || failed=1
+	if [ ! -d "$work/results-$revision" ]; then
+		echo "the suite left no results for $revision:" >&2
+		tail -n 20 "$work/$revision.log" >&2
+		failed=1
+		continue
+	fi
 	"$node" scripts/official-suite/findings.mjs "$work/results-$revision" || failed=1
 done
 exit $failed
