@@ -34,6 +34,11 @@ func (t targetFlags) connector(log *slog.Logger) *fabroapi.Connector {
 		StartEmbedded: func(ctx context.Context, storageDir string) (string, string, error) {
 			config, err := embeddedConfig(storageDir)
 			if err != nil {
+				located := locateEmbedded(storageDir)
+				located.Logger = log
+				if endpoint, token, ok := embedded.Find(ctx, located); ok {
+					return endpoint, token, nil
+				}
 				return "", "", err
 			}
 			config.Logger = log
@@ -63,6 +68,13 @@ func environment() fabroapi.Environment { return fabroapi.Environment{} }
 func embeddedConfig(storageDir string) (embedded.Config, error) {
 	env := environment()
 	return embedded.LoadConfig(env.Home(), env.StorageDir(storageDir), version())
+}
+
+// locateEmbedded is for what needs no settings: a mistake in embedded.toml must not
+// keep anybody from a server that runs.
+func locateEmbedded(storageDir string) embedded.Config {
+	env := environment()
+	return embedded.Locate(env.Home(), env.StorageDir(storageDir), version())
 }
 
 // serveCommand is how the daemon is started: this binary, by its own path.

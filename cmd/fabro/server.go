@@ -78,11 +78,7 @@ func (f storageFlags) serve(ctx context.Context, g *globals, level string) error
 type serverStopCmd struct{ storageFlags }
 
 func (c *serverStopCmd) Run(ctx context.Context, g *globals) error {
-	config, err := embeddedConfig(c.StorageDir)
-	if err != nil {
-		return err
-	}
-	err = embedded.Stop(ctx, config)
+	err := embedded.Stop(ctx, locateEmbedded(c.StorageDir))
 	if err != nil && !errors.Is(err, embedded.ErrNotRunning) {
 		return err
 	}
@@ -121,11 +117,7 @@ func (c *serverPruneCmd) Run(ctx context.Context, g *globals) error {
 type serverStatusCmd struct{ storageFlags }
 
 func (c *serverStatusCmd) Run(ctx context.Context, g *globals) error {
-	config, err := embeddedConfig(c.StorageDir)
-	if err != nil {
-		return err
-	}
-	record, state, err := embedded.Status(ctx, config)
+	record, state, err := embedded.Status(ctx, locateEmbedded(c.StorageDir))
 	if err != nil {
 		return err
 	}

@@ -38,12 +38,18 @@ type settingsFile struct {
 	} `toml:"store"`
 }
 
-// LoadConfig reads <fabroHome>/embedded.toml; a missing file means defaults. Unknown keys are refused with their line.
-func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
+// Locate is the configuration without embedded.toml: enough to find, ask and stop a server, whatever is in that file.
+func Locate(fabroHome, storageDir, version string) Config {
 	cfg := Config{StorageDir: storageDir, FabroHome: fabroHome, Version: version}
 	if abs, err := filepath.Abs(storageDir); err == nil {
 		cfg.StorageDir = abs
 	}
+	return cfg
+}
+
+// LoadConfig reads <fabroHome>/embedded.toml; a missing file means defaults. Unknown keys are refused with their line.
+func LoadConfig(fabroHome, storageDir, version string) (Config, error) {
+	cfg := Locate(fabroHome, storageDir, version)
 	path := filepath.Join(fabroHome, ConfigName)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,8 +39,8 @@ func (e *StartError) Unwrap() error { return e.Cause }
 // URL) and its token. When none lives it starts one, detached, by running executable, an argv that ends up in Serve,
 // and waits until it answers. A living server of an older version is replaced when it has nothing to do.
 func Ensure(ctx context.Context, cfg Config, executable []string) (where, token string, err error) {
-	if rec := cfg.readRecord(); rec != nil && cfg.healthy(ctx, rec) && !cfg.outdated(ctx, rec) {
-		return endpoint(rec), cfg.readToken(), nil
+	if where, token, ok := Find(ctx, cfg); ok {
+		return where, token, nil
 	}
 	if len(executable) == 0 {
 		return "", "", errors.New("no program to start the embedded server with")
@@ -71,6 +71,16 @@ func Ensure(ctx context.Context, cfg Config, executable []string) (where, token 
 		return "", "", err
 	}
 	return endpoint(rec), cfg.readToken(), nil
+}
+
+// Find returns the socket path or URL and the token of the server that runs, answers and need not be replaced. What
+// Locate says is enough for it.
+func Find(ctx context.Context, cfg Config) (where, token string, ok bool) {
+	rec := cfg.readRecord()
+	if rec == nil || !cfg.healthy(ctx, rec) || cfg.outdated(ctx, rec) {
+		return "", "", false
+	}
+	return endpoint(rec), cfg.readToken(), true
 }
 
 // startTries is how often a server is started that ends in an orderly way before it was seen: somebody stopped it.
