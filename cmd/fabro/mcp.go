@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"fabro-mcp/fabroapi"
@@ -59,9 +60,10 @@ type mcpInitCmd struct {
 
 // written is one line of what `fabro mcp init --json` prints.
 type written struct {
-	Host    string `json:"host"`
-	Path    string `json:"path"`
-	Changed bool   `json:"changed"`
+	Host     string       `json:"host"`
+	Path     string       `json:"path"`
+	Changed  bool         `json:"changed"`
+	Replaced *hosts.Entry `json:"replaced,omitempty"` // what the host started before
 }
 
 func (c *mcpInitCmd) Run(g *globals) error {
@@ -80,7 +82,7 @@ func (c *mcpInitCmd) Run(g *globals) error {
 	}
 	report, failures := []written{}, []error(nil)
 	for _, file := range files {
-		changed, err := hosts.Install(file, "fabro", entry)
+		change, err := hosts.Install(file, "fabro", entry)
 		if err != nil {
 			failures = append(failures, err) // one broken file keeps no other from being written
 			continue
@@ -88,8 +90,11 @@ func (c *mcpInitCmd) Run(g *globals) error {
 		for _, warning := range hosts.Warnings(file) {
 			complain(g.stderr, errors.New("warning: "+warning))
 		}
-		report = append(report, written{file.Title, file.Path, changed})
-		if changed {
+		if change.Old != nil { // told even with --quiet: a flag that is gone may have been a restriction
+			complain(g.stderr, fmt.Errorf("note: in %s the entry was %s and is now %s", file.Path, commandLine(*change.Old), commandLine(change.New)))
+		}
+		report = append(report, written{file.Title, file.Path, change.Written, change.Old})
+		if change.Written {
 			g.say("%s: wrote %s", file.Title, file.Path)
 		} else {
 			g.say("%s: %s is up to date", file.Title, file.Path)
@@ -106,4 +111,13 @@ func (c *mcpInitCmd) Run(g *globals) error {
 		fmt.Fprintln(g.stderr, "fabro: note: no `fabro` is on your PATH; hosts start it by that name (see Install in the README)")
 	}
 	return nil
+}
+
+// commandLine shows an entry so that each word can be told from the next.
+func commandLine(e hosts.Entry) string {
+	words := []string{strconv.Quote(e.Command)}
+	for _, a := range e.Args {
+		words = append(words, strconv.Quote(a))
+	}
+	return strings.Join(words, " ")
 }

@@ -18,6 +18,7 @@ const serversKey = "mcpServers"
 // keeps its bytes: other members, their order, comments, indentation, a
 // byte-order mark, CRLF. An entry that is already so gives src back unchanged.
 //
+// What the user added to an entry of the same program stays, as Entry.over says.
 // Members of the entry other than command and args (a user's env, disabled …)
 // stay, but for those that make it a server over HTTP. Comments in src are an error unless comments says that the host takes
 // them. Errors name line and column and mean that nothing should be written.
@@ -46,6 +47,9 @@ func Edit(src []byte, name string, entry Entry, comments bool) ([]byte, error) {
 	own, err := objectMember(servers, name, style, 2)
 	if err != nil {
 		return nil, err
+	}
+	if old, err := plain(body); err == nil {
+		entry = entry.over(entryIn(old, name))
 	}
 	command, err := json.Marshal(entry.Command)
 	if err != nil {

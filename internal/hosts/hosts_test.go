@@ -44,7 +44,7 @@ func TestEdit(t *testing.T) {
 			"{\n\t\"z\": 1.0e2,\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"}\n\t},\n\t\"a\": [1,2,   3]\n}\n",
 			"{\n\t\"z\": 1.0e2,\n\t\"mcpServers\": {\n\t\t\"other\": {\"command\": \"x\"},\n\t\t\"fabro\": {\n\t\t\t\"command\": \"fabro\",\n\t\t\t\"args\": [\n\t\t\t\t\"mcp\",\n\t\t\t\t\"start\"\n\t\t\t]\n\t\t}\n\t},\n\t\"a\": [1,2,   3]\n}\n", false},
 		{"an old entry is replaced in place and keeps its env",
-			`{"mcpServers": {"fabro": {"command": "/old/fabro", "env": {"A": "b"}, "args": ["mcp", "start"]}, "z": {}}}`,
+			`{"mcpServers": {"fabro": {"command": "npx", "env": {"A": "b"}, "args": ["mcp", "start"]}, "z": {}}}`,
 			`{"mcpServers": {"fabro": {"command": "fabro", "env": {"A": "b"}, "args": ["mcp", "start"]}, "z": {}}}`, false},
 		{"CRLF and a byte-order mark stay",
 			"\xef\xbb\xbf{\r\n    \"a\": 1\r\n}\r\n",
@@ -81,6 +81,52 @@ func TestEdit(t *testing.T) {
 	}
 }
 
+// What a user added to the entry stays, and a second time changes nothing.
+func TestEditKeepsArguments(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bin", "fabro") // absolute on every system
+	type e = hosts.Entry
+	start := func(more ...string) []string { return append([]string{"mcp", "start"}, more...) }
+	tests := []struct {
+		name           string
+		old, set, want e
+	}{
+		{"a flag", e{"fabro", start("--read-only")}, e{"fabro", start()}, e{"fabro", start("--read-only")}},
+		{"the path of the program", e{path, start()}, e{"fabro", start()}, e{path, start()}},
+		{"the path with .exe", e{path + ".exe", start()}, e{"fabro", start()}, e{path + ".exe", start()}},
+		{"another program", e{path + "-dev", start("--read-only")}, e{"fabro", start()}, e{"fabro", start("--read-only")}},
+		{"a flag beside a new one", e{"fabro", start("--read-only")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--server", "/b", "--read-only")}},
+		{"a flag set anew", e{"fabro", start("--server", "/a", "--read-only")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--server", "/b", "--read-only")}},
+		{"one word set anew", e{"fabro", start("--read-only", "--server=/a")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--server", "/b", "--read-only")}},
+		{"a flag that is not set anew", e{"fabro", start("--server", "/a")}, e{"fabro", start("--storage-dir", "/s")}, e{"fabro", start("--storage-dir", "/s", "--server", "/a")}},
+		{"the same in another order", e{"fabro", start("--read-only", "--server=/b")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--read-only", "--server=/b")}},
+		{"a flag without its value", e{"fabro", start("--server")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--server", "/b")}},
+		{"a flag where a value is missing", e{"fabro", start("--server", "--read-only")}, e{"fabro", start("--server", "/b")}, e{"fabro", start("--server", "/b", "--read-only")}},
+		{"another subcommand", e{path, []string{"mcp", "tools", "--read-only"}}, e{"fabro", start()}, e{"fabro", start()}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			src, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"fabro": tt.old}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if src, err = hosts.Edit(src, "fabro", tt.set, false); err != nil {
+					t.Fatal(err)
+				}
+				var got struct {
+					Servers map[string]e `json:"mcpServers"`
+				}
+				if err := json.Unmarshal(src, &got); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.want, got.Servers["fabro"]); diff != "" {
+					t.Errorf("entry (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
 func TestEditRefuses(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"empty file", "", "not valid JSON"},
@@ -108,8 +154,8 @@ func TestInstall(t *testing.T) {
 	file := hosts.File{Path: filepath.Join(dir, "sub", "mcp.json")}
 	install := func(want bool) {
 		t.Helper()
-		if changed, err := hosts.Install(file, "fabro", entry); err != nil || changed != want {
-			t.Fatalf("Install = %v, %v; want %v", changed, err, want)
+		if change, err := hosts.Install(file, "fabro", entry); err != nil || change.Written != want {
+			t.Fatalf("Install = %+v, %v; want %v", change, err, want)
 		}
 	}
 	install(true)

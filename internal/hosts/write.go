@@ -18,25 +18,32 @@ const maxFileBytes = 64 << 20
 // written its file meanwhile.
 const attempts = 5
 
+// Change is what Install did to a file.
+type Change struct {
+	Written bool   // the file was not yet as it should be
+	Old     *Entry // what the host started by that name before, where that is another command or other arguments
+	New     Entry  // what it starts now
+}
+
 // Install puts the entry into the file, creating it and its folder where they
-// are missing. It reports whether the file changed; one that has the entry
-// already is not written. A failed Install leaves the file as it was.
+// are missing. It reports what changed; a file that has the entry already is not
+// written. A failed Install leaves the file as it was.
 //
 // The new text goes to a temporary file in the same folder, which then takes the
 // old one's place in one rename and keeps its mode. A symbolic link stays: its
 // target is replaced. Writers of this program take turns; a file that the host
 // changes between reading and writing is read again.
-func Install(file File, name string, entry Entry) (changed bool, err error) {
+func Install(file File, name string, entry Entry) (change Change, err error) {
 	path, err := resolve(file.Path)
 	if err != nil {
-		return false, err
+		return Change{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return false, fmt.Errorf("failed to create %s: %w", filepath.Dir(path), err)
+		return Change{}, fmt.Errorf("failed to create %s: %w", filepath.Dir(path), err)
 	}
 	unlock, err := lock(path)
 	if err != nil {
-		return false, err
+		return Change{}, err
 	}
 	defer func() {
 		if uerr := unlock(); err == nil && uerr != nil {
@@ -46,7 +53,7 @@ func Install(file File, name string, entry Entry) (changed bool, err error) {
 	for range attempts {
 		before, mode, err := read(path)
 		if err != nil {
-			return false, err
+			return Change{}, err
 		}
 		src := before
 		if src == nil {
@@ -54,20 +61,36 @@ func Install(file File, name string, entry Entry) (changed bool, err error) {
 		}
 		out, err := Edit(src, name, entry, file.Comments)
 		if err != nil {
-			return false, fmt.Errorf("failed to parse MCP config %s: %w\nThe file was left as it is; mend it, or add by hand what `fabro mcp config` prints", path, err)
+			return Change{}, fmt.Errorf("failed to parse MCP config %s: %w\nThe file was left as it is; mend it, or add by hand what `fabro mcp config` prints", path, err)
 		}
 		if bytes.Equal(out, before) {
-			return false, nil
+			return Change{}, nil
 		}
 		if now, _, err := read(path); err != nil || !bytes.Equal(now, before) {
 			continue // the host has written it; what it wrote must not be lost
 		}
 		if err := atomicfile.Write(path, out, mode); err != nil {
-			return false, fmt.Errorf("failed to write %s: %w", path, err)
+			return Change{}, fmt.Errorf("failed to write %s: %w", path, err)
 		}
-		return true, nil
+		return changeOf(before, out, name), nil
 	}
-	return false, fmt.Errorf("%s changes all the time; close the program that writes it and try again", path)
+	return Change{}, fmt.Errorf("%s changes all the time; close the program that writes it and try again", path)
+}
+
+// changeOf compares the entries of a file before and after it was written.
+func changeOf(before, after []byte, name string) Change {
+	change := Change{Written: true}
+	if now, err := plain(after); err == nil {
+		if entry := entryIn(now, name); entry != nil {
+			change.New = *entry
+		}
+	}
+	if was, err := plain(before); err == nil { // an error: there was no file
+		if old := entryIn(was, name); old != nil && !equal(*old, change.New) {
+			change.Old = old
+		}
+	}
+	return change
 }
 
 // read returns the file's text and mode; a missing file has no text, not even an
