@@ -57,7 +57,11 @@ func (o *openRequests) find(id []byte) *request {
 	if len(o.bySum) == 0 {
 		return nil
 	}
-	r := o.bySum[o.sum(id)]
+	return o.among(o.sum(id), id)
+}
+
+func (o *openRequests) among(sum uint64, id []byte) *request {
+	r := o.bySum[sum]
 	for r != nil && !sameID(r.id, id) {
 		r = r.same
 	}
@@ -66,32 +70,32 @@ func (o *openRequests) find(id []byte) *request {
 
 // add takes a request in, unless another one has its id.
 func (o *openRequests) add(r *request) bool {
-	r.sum = o.sum(r.id)
-	first := o.bySum[r.sum]
-	for same := first; same != nil; same = same.same {
-		if sameID(same.id, r.id) {
-			return false
-		}
+	return o.addAt(o.sum(r.id), r)
+}
+
+func (o *openRequests) addAt(sum uint64, r *request) bool {
+	if o.among(sum, r.id) != nil {
+		return false
 	}
-	r.same = first
-	o.bySum[r.sum] = r
+	r.sum, r.same = sum, o.bySum[sum]
+	o.bySum[sum] = r
 	return true
 }
 
 // remove does nothing where the request is not in.
 func (o *openRequests) remove(r *request) {
-	first := o.bySum[r.sum]
+	before := o.bySum[r.sum]
 	switch {
-	case first == r && r.same == nil:
+	case before == r && r.same == nil:
 		delete(o.bySum, r.sum)
-		return
-	case first == r:
+	case before == r:
 		o.bySum[r.sum] = r.same
-	}
-	for p := first; p != nil; p = p.same {
-		if p.same == r {
-			p.same = r.same
-			break
+	default:
+		for before != nil && before.same != r {
+			before = before.same
+		}
+		if before != nil {
+			before.same = r.same
 		}
 	}
 	r.same = nil
